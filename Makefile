@@ -61,8 +61,8 @@ lint: $(VENV)/.test ## style, types and import rules
 test: lint ## lint, types, import rules and all quick tests
 	$(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered
 
-test-all: lint ## the same with the slow tests
-	$(BIN)/python $(PYTEST) -m 'slow or not slow'
+test-all: lint ## the same with the slow tests and all examples of laws
+	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) -m 'slow or not slow'
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)

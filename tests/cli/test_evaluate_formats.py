@@ -25,8 +25,9 @@ from evaluate_reports import (
     to_csv,
     write,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 import ordinate
 from ordinate.scale import Scale
@@ -234,7 +235,7 @@ LABELS = st.text(LETTERS, min_size=1, max_size=5).filter(lambda label: label == 
 
 
 @given(data=st.data())
-@settings(max_examples=80)
+@examples(80)
 def test_any_table_written_as_csv_is_counted_as_in_python(data):
     labels = data.draw(st.lists(LABELS, min_size=2, max_size=5, unique=True))
     scale = Scale(labels)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from bootstrap_cases import COUNT, TABLES, drawn_values, grouped, values_of
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from law_examples import examples
 from oracles import (
     TEN,
     confusion,
@@ -115,7 +116,7 @@ def small_tables(draw):
 
 @every_of_ten
 @given(table=small_tables())
-@settings(max_examples=12)
+@examples(12)
 def test_acceleration_is_that_of_deleting_item_by_item(name, table):
     gold, predicted = spelled(table)
     left = without_each(name, gold, predicted, np.arange(len(gold)), len(table.scale))
@@ -307,7 +308,7 @@ def test_percentiles_in_place_of_bca_are_extended_to_hold_the_value(name, level)
 
 
 @given(table=tables(largest=3), stratified=st.booleans())
-@settings(max_examples=25)
+@examples(25)
 def test_percentiles_in_place_of_bca_always_hold_the_value(table, stratified):
     how = ConfidenceIntervals(method="bca", resamples=100, stratified=stratified)
     for name, found in estimate_metrics(METRICS, table, how).items():
@@ -317,7 +318,7 @@ def test_percentiles_in_place_of_bca_always_hold_the_value(table, stratified):
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=3, max_size=50), level=st.floats(0.5, 0.99))
-@settings(max_examples=50)
+@examples(50)
 def test_percentiles_leave_equal_shares_on_both_sides(values, level):
     array = np.array(values)
     low, high = percentile_interval(array, level)

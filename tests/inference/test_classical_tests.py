@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from paired_cases import pair_of
 from panels import dense, paired_of, panel_of
 from scipy import stats
@@ -161,7 +162,7 @@ def test_stuart_maxwell_is_that_of_statsmodels_where_all_levels_are_used(cells):
 
 
 @given(squares(1, 60, most=4), st.integers(0, 4), st.integers(0, 30))
-@settings(max_examples=60)
+@examples(60)
 def test_levels_that_nobody_uses_or_disputes_do_not_count_for_stuart_maxwell(cells, place, agreed):
     size = len(cells)
     place = min(place, size)
@@ -242,7 +243,7 @@ def test_stuart_maxwell_of_sparse_tables_is_that_of_fractions(cells):
 
 
 @given(squares(0, 60, most=5))
-@settings(max_examples=50)
+@examples(50)
 def test_the_order_of_levels_and_of_systems_does_not_matter(cells):
     for test in (bowker_test, stuart_maxwell_test):
         expected = test(cells)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from oracles import (
     TEN,
     confusion,
@@ -81,7 +82,7 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
 
 
 @given(count=st.integers(1, 40), seed=st.integers(0, 99))
-@settings(max_examples=30)
+@examples(30)
 def test_as_many_groups_are_drawn_as_there_are(count, seed):
     drawn = resample_clusters(np.random.default_rng(seed), count, 20)
     assert drawn.shape == (20, count)
@@ -227,7 +228,7 @@ def test_the_reach_of_students_t_is_that_of_scipy(groups, level):
 
 
 @given(order=st.permutations(range(12)))
-@settings(max_examples=15)
+@examples(15)
 def test_the_order_of_few_groups_does_not_matter(order):
     batch = grouped(12, seed=11)[3]
     first = estimate_metrics([find_metric(name) for name in TEN], batch)

@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interval_cases import QUICK, TABLE
+from law_examples import examples
 from naive import NAIVE
 from oracles import confusion, labels, sample
 from strategies import METRICS, counts, scale_of, tables
@@ -42,7 +43,7 @@ def check(metric, found):
 
 
 @given(table=tables(), seed=st.integers(0, 5))
-@settings(max_examples=80)
+@examples(80)
 def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, seed):
     found = estimate_metrics(METRICS, table, ConfidenceIntervals(resamples=100, seed=seed))
     assert list(found) == [metric.expression for metric in METRICS]
@@ -52,7 +53,7 @@ def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, see
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet", "jeffreys"])
 @given(table=tables(), stratified=st.booleans())
-@settings(max_examples=25)
+@examples(25)
 def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratified):
     found = estimate_metrics(
         METRICS, table, ConfidenceIntervals(method=method, resamples=100, stratified=stratified)
@@ -62,7 +63,7 @@ def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratifie
 
 
 @given(table=tables(), stratified=st.booleans())
-@settings(max_examples=40)
+@examples(40)
 def test_delta_limits_are_in_order_within_bounds_and_hold_the_value(table, stratified):
     smooth = [metric for metric in METRICS if metric.smooth]
     found = estimate_metrics(
@@ -73,7 +74,7 @@ def test_delta_limits_are_in_order_within_bounds_and_hold_the_value(table, strat
 
 
 @given(table=tables())
-@settings(max_examples=40)
+@examples(40)
 def test_limits_of_a_mean_distance_are_distances_that_the_scale_has(table):
     """Nothing is farther off than the two ends of the scale."""
     span = table.scale.at[-1] - table.scale.at[0]
@@ -104,7 +105,7 @@ def check_attainable(metric, found, at):
 
 @pytest.mark.parametrize("method", [None, "percentile", "bca", "dirichlet", "jeffreys", "delta"])
 @given(table=tables(largest=3), stratified=st.booleans())
-@settings(max_examples=20)
+@examples(20)
 def test_limits_of_distances_are_distances_that_the_scale_has(method, table, stratified):
     metrics = [metric for metric in DISTANCES if metric.smooth or method != "delta"]
     how = ConfidenceIntervals(method=method, resamples=100, stratified=stratified)
@@ -114,7 +115,7 @@ def test_limits_of_distances_are_distances_that_the_scale_has(method, table, str
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 6), at=st.sampled_from([None, [0, 1, 5]]))
-@settings(max_examples=25)
+@examples(25)
 def test_limits_of_distances_of_groups_and_weights_are_such_distances(seed, count, at):
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, 3, (count, 3, 3))
@@ -142,7 +143,7 @@ def test_a_limit_that_would_go_beyond_the_scale_ends_with_it(metric, at):
 
 
 @given(scale=st.integers(2, 4).map(scale_of), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_unanswered_items_give_an_interval_or_a_reason(scale, data):
     size = len(scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
@@ -157,7 +158,7 @@ def test_unanswered_items_give_an_interval_or_a_reason(scale, data):
 
 
 @given(data=st.data(), size=st.integers(2, 3), count=st.integers(2, 35))
-@settings(max_examples=25)
+@examples(25)
 def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
     seed = data.draw(st.integers(0, 10**6))
     cells = np.random.default_rng(seed).integers(0, 3, (count, size, size))
@@ -168,7 +169,7 @@ def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
 
 
 @given(data=st.data(), n=st.integers(2, 30))
-@settings(max_examples=25)
+@examples(25)
 def test_limits_of_weights_are_in_order_and_within_bounds(data, n):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     gold, predicted = ([f"L{k}" for k in rng.integers(0, 3, n)] for _ in range(2))

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from law_examples import examples
 from oracles import TEN, confusion, deviation_error, labels, sample, spelled
 from scipy import stats
 from scipy.special import expit, logit
@@ -294,7 +295,7 @@ def within(bounds, share):
 
 @all_bounds
 @given(share=st.floats(1e-4, 1 - 1e-4), error=st.floats(1e-6, 50), data=st.data())
-@settings(max_examples=80)
+@examples(80)
 def test_limits_hold_the_value_within_the_bounds_and_widen_with_the_level(
     bounds, share, error, data
 ):
@@ -318,7 +319,7 @@ def test_limits_of_a_small_error_are_normal(bounds):
 
 @all_bounds
 @given(share=st.floats(0.001, 0.999), relative=st.floats(0.01, 0.4))
-@settings(max_examples=40)
+@examples(40)
 def test_limits_are_symmetric_on_the_scale_without_bounds(bounds, share, relative):
     """Of errors that do not reach beyond the bounds."""
     value = within(bounds, share)
@@ -348,7 +349,7 @@ def test_limits_from_minus_one_to_one_are_fishers():
 
 
 @given(share=st.floats(0.01, 0.99), error=st.floats(0.001, 0.3))
-@settings(max_examples=40)
+@examples(40)
 def test_limits_turn_with_the_metric(share, error):
     """Of 1 - x, and of -x, they are those of x turned around."""
     low, high = compute_bounded_interval(share, error, (0, 1), normal_quantile(0.95))
@@ -387,7 +388,7 @@ def bent_limits(value, error, bounds, reach):
     relative=st.floats(0.01, 0.98) | st.floats(1.02, 30),
     reach=st.floats(0.1, 12),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_limits_are_so_many_errors_away_and_plain_where_the_scale_bends_too_much(
     bounds, share, relative, reach
 ):
@@ -403,7 +404,7 @@ def test_limits_are_so_many_errors_away_and_plain_where_the_scale_bends_too_much
 
 @all_bounds
 @given(share=st.floats(0.01, 0.99), relative=st.floats(0.01, 0.2), times=st.floats(1, 4.5))
-@settings(max_examples=30)
+@examples(30)
 def test_an_error_reached_often_is_an_often_larger_error(bounds, share, relative, times):
     """As long as neither is so large that limits are plain."""
     value = within(bounds, share)

@@ -6,8 +6,9 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from panels import panel_of, sampled
 from system_draws import COUNT, LEVEL, METRICS, PANEL, SIZE
 
@@ -95,7 +96,7 @@ def test_max_t_is_what_it_is_written_out(race, level):
 
 
 @given(race=races(), data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_max_t_of_a_family_of_some_pairs_is_what_it_is_written_out(race, data):
     values, drawn = race
     centre = data.draw(st.integers(0, len(values) - 1))
@@ -119,7 +120,7 @@ def test_adjusted_p_values_are_never_below_plain_ones_and_fall_with_the_reach(ra
 
 
 @given(races())
-@settings(max_examples=50)
+@examples(50)
 def test_more_pairs_never_make_an_adjusted_p_value_smaller(race):
     values, drawn = race
     first, second = list_pairs(len(values))
@@ -237,7 +238,7 @@ def test_the_widest_reach_is_the_largest_of_all_pairs_in_each_draw(race):
 
 
 @given(race=races(), level=st.sampled_from([0.5, 0.8, 0.95]))
-@settings(max_examples=60)
+@examples(60)
 def test_a_wider_family_widens_limits_and_raises_adjusted_p_values_only(race, level):
     """Pairs with the leader are judged as if all pairs had been looked at: in one step."""
     values, drawn = race
@@ -282,7 +283,7 @@ def test_who_is_told_apart_are_those_whose_simultaneous_limits_leave_out_0(race,
 
 
 @given(races())
-@settings(max_examples=50)
+@examples(50)
 def test_stepping_down_tells_apart_whom_one_step_tells_apart(race):
     values, drawn = race
     first, second = list_pairs(len(values))

@@ -6,8 +6,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from statsmodels.stats.multitest import multipletests
 
 from ordinate.inference.multiple_testing import (
@@ -38,7 +39,7 @@ def test_adjusted_p_values_are_those_of_statsmodels(name, p):
 
 @every_correction
 @given(p=p_values, data=st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_the_order_of_the_tests_does_not_matter(name, p, data):
     order = data.draw(st.permutations(range(len(p))))
     adjust = CORRECTIONS[name]
@@ -48,7 +49,7 @@ def test_the_order_of_the_tests_does_not_matter(name, p, data):
 
 @every_correction
 @given(p=p_values)
-@settings(max_examples=50)
+@examples(50)
 def test_a_correction_keeps_the_order_and_never_makes_a_p_value_smaller(name, p):
     found = CORRECTIONS[name](p)
     assert (found >= np.array(p) - 1e-15).all()
@@ -178,7 +179,7 @@ def test_sets_that_double_with_each_pair_are_not_followed():
 
 
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=40), st.floats(0.1, 5))
-@settings(max_examples=50)
+@examples(50)
 def test_letters_of_many_systems_on_a_line_are_found(values, reach):
     values = np.sort(values)
     apart = np.abs(values[:, None] - values) > reach

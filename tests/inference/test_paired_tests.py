@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from paired_cases import pair_of
 from panels import gap, paired_of, sampled
 from scipy import stats
@@ -75,7 +76,7 @@ def pairs_of_systems(draw, most=8, *, unanswered=False):
 
 @every_metric
 @given(case=pairs_of_systems())
-@settings(max_examples=40)
+@examples(40)
 def test_p_is_the_share_of_all_swaps_of_items_that_differ_as_much(name, case):
     gold, first, second, size, positions = case
     scale = scale_of(size, positions)
@@ -93,7 +94,7 @@ def test_p_is_the_share_of_all_swaps_of_items_that_differ_as_much(name, case):
 
 @pytest.mark.parametrize("name", UNANSWERED)
 @given(case=pairs_of_systems(most=7, unanswered=True))
-@settings(max_examples=30)
+@examples(30)
 def test_an_item_that_one_system_left_unanswered_is_swapped_like_any_other(name, case):
     gold, first, second, size, positions = case
     found = permutation_test(
@@ -132,7 +133,7 @@ def test_swaps_that_leave_a_metric_undefined_count_as_extreme(name):
 
 @every_metric
 @given(case=pairs_of_systems())
-@settings(max_examples=20)
+@examples(20)
 def test_p_does_not_depend_on_which_system_comes_first(name, case):
     gold, first, second, size, positions = case
     there, back = (
@@ -216,7 +217,7 @@ def test_the_permutation_of_right_and_wrong_is_mcnemar_however_many_items(wins, 
 
 @every_metric
 @given(case=pairs_of_systems(most=9), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_with_groups_p_is_the_share_of_all_swaps_of_whole_groups(name, case, data):
     gold, first, second, size, positions = case
     unit = st.integers(0, 4)

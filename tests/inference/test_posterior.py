@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from naive import NAIVE
 from oracles import confusion, labels, usual
 from scipy import stats
@@ -105,7 +106,7 @@ def test_the_gold_shares_of_the_posterior_follow_the_gold_counts():
 
 
 @given(table=silent_tables(), prior=st.sampled_from([None, 0.5]), stratified=st.booleans())
-@settings(max_examples=40)
+@examples(40)
 def test_posterior_tables_have_the_total_of_the_table(table, prior, stratified):
     drawn = make_posterior_sampler(table, prior, stratified=stratified)(
         np.random.default_rng(0), 20
@@ -170,7 +171,7 @@ def test_the_same_rule_tells_the_two_priors_apart():
 
 @pytest.mark.parametrize("method", PRIORS)
 @given(table=tables(largest=6))
-@settings(max_examples=30)
+@examples(30)
 def test_limits_of_the_posterior_hold_the_value(method, table):
     found = estimate_metrics(METRICS, table, ConfidenceIntervals(method=method, resamples=200))
     for metric in METRICS:
@@ -183,7 +184,7 @@ def test_limits_of_the_posterior_hold_the_value(method, table):
 
 
 @given(table=silent_tables())
-@settings(max_examples=20)
+@examples(20)
 def test_whole_counts_say_what_they_are(table):
     assert scale_to_effective_size(table) is table
 
@@ -198,7 +199,7 @@ def test_whole_weights_are_counts_of_items():
         st.tuples(st.integers(0, 2), st.integers(0, 2), st.floats(0.01, 9)), min_size=1, max_size=20
     )
 )
-@settings(max_examples=60)
+@examples(60)
 def test_real_weights_are_as_many_items_as_their_mean_has_the_variance_of(items):
     gold, predicted, weights = zip(*items, strict=True)
     weights = [weight + (weight == round(weight)) / 8 for weight in weights]

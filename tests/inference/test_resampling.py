@@ -9,8 +9,9 @@ import tracemalloc
 import numpy as np
 import pytest
 from bootstrap_cases import COUNT, METRICS_OF_TEN, TABLES, drawn_values, grouped, values_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from oracles import (
     TEN,
     confusion,
@@ -32,7 +33,7 @@ from ordinate.results import DEFAULT_METRICS
 
 
 @given(table=tables(largest=9), seed=st.integers(0, 9), stratified=st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_draws_keep_the_number_of_items_and_stay_in_filled_cells(table, seed, stratified):
     redraw = make_resampler(table, stratified=stratified)
     cells = redraw(np.random.default_rng(seed), 50)
@@ -45,7 +46,7 @@ def test_draws_keep_the_number_of_items_and_stay_in_filled_cells(table, seed, st
 
 
 @given(table=tables(largest=9))
-@settings(max_examples=10)
+@examples(10)
 def test_plain_draws_do_not_keep_the_gold_totals(table):
     if (table.gold > 0).sum() > 1 and table.total > 4:
         cells = make_resampler(table)(np.random.default_rng(0), 100)
@@ -162,7 +163,7 @@ def test_blocks_are_really_drawn_by_several_threads_and_keep_their_order(monkeyp
     count=st.integers(100, 3000),
     numbers=st.sampled_from([0, 1, 56, 999, BLOCK_SIZE, 3 * BLOCK_SIZE]),
 )
-@settings(max_examples=25)
+@examples(25)
 def test_blocks_hold_all_draws_and_never_too_many_numbers(count, numbers):
     sizes = Resampling(count).run_in_blocks(numbers, lambda _, size: size)
     assert sum(sizes) == count

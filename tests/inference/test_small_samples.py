@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from oracles import confusion, usual
 from scipy import stats
 from scipy.special import expit, logit
@@ -73,7 +74,7 @@ def test_wilson_holds_the_share_and_turns_with_it(n, data, level):
 
 @pytest.mark.parametrize("name", ["accuracy", "accuracy_within", "accuracy_within(n=0)"])
 @given(table=tables(largest=30))
-@settings(max_examples=60)
+@examples(60)
 def test_plain_shares_get_the_interval_of_statsmodels(name, table):
     far = {"accuracy": 0, "accuracy_within": 1, "accuracy_within(n=0)": 0}[name]
     steps = np.abs(np.subtract.outer(np.arange(len(table.scale)), np.arange(len(table.scale))))
@@ -142,7 +143,7 @@ def test_mover_of_one_level_is_wilson():
 
 
 @given(table=tables(largest=9))
-@settings(max_examples=60)
+@examples(60)
 def test_the_mean_recall_is_a_mover_that_holds_its_value(table):
     found = estimate_metrics([RECALL], table)["macro_accuracy"]
     assert found.method == "mover"
@@ -204,7 +205,7 @@ def test_means_and_worsts_over_levels_are_declared():
 
 @pytest.mark.parametrize("name", [*MEANS, *WORSTS])
 @given(table=silent_tables())
-@settings(max_examples=40)
+@examples(40)
 def test_what_is_declared_is_the_mean_or_the_worst_of_means_over_items(name, table):
     """Or the limits of levels would be those of something else."""
     means = [mean for mean, _, _ in levels_over_items(name, table, 0.95)]
@@ -215,7 +216,7 @@ def test_what_is_declared_is_the_mean_or_the_worst_of_means_over_items(name, tab
 
 @pytest.mark.parametrize("name", MEANS)
 @given(table=silent_tables(), level=st.floats(0.5, 0.99))
-@settings(max_examples=80)
+@examples(80)
 def test_mover_is_that_over_the_items_of_each_level(name, table, level):
     expected = mover_over_items(name, table, level)
     assert mover_interval(find_metric(name), table, level) == pytest.approx(expected, abs=1e-9)
@@ -227,7 +228,7 @@ def test_mover_is_that_over_the_items_of_each_level(name, table, level):
 
 @pytest.mark.parametrize("name", WORSTS)
 @given(table=silent_tables(), level=st.floats(0.5, 0.99))
-@settings(max_examples=80)
+@examples(80)
 def test_the_worst_level_has_limits_that_hold_for_all_levels_at_once(name, table, level):
     expected = worst_over_items(name, table, level)
     assert simultaneous_interval(find_metric(name), table, level) == pytest.approx(
@@ -262,7 +263,7 @@ def test_one_level_alone_is_neither_averaged_nor_corrected_for(name):
 
 
 @given(table=silent_tables(largest=4), data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_each_level_has_wider_limits_when_all_levels_must_hold(table, data):
     """With as many levels as there are, the limits of the worst are no narrower than plain ones."""
     name = data.draw(st.sampled_from(WORSTS))
@@ -275,7 +276,7 @@ def test_each_level_has_wider_limits_when_all_levels_must_hold(table, data):
 
 @pytest.mark.parametrize("costs", [(0.0, 1.0), (0.0, 2.5), (3.0, 4.0), (0.0, 1.0, 1.0)])
 @given(data=st.data(), level=st.floats(0.5, 0.99))
-@settings(max_examples=25)
+@examples(25)
 def test_the_mean_of_two_costs_has_wilsons_limits_between_them(costs, data, level):
     weights = data.draw(st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any))
     weights = np.array(weights[: len(costs)], float) + (not any(weights[: len(costs)]))
@@ -308,7 +309,7 @@ def test_costs_that_are_all_alike_within_their_range_are_not_certain():
     items=st.lists(st.tuples(st.sampled_from([0.0, 0.5, 2.0, 3.0]), st.floats(0.1, 5)), min_size=2),
     level=st.floats(0.5, 0.99),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_the_mean_cost_of_weighted_items_counts_their_squares(items, level):
     costs = np.array([0.0, 0.5, 2.0, 3.0])
     weights, squares = np.zeros(4), np.zeros(4)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from strategies import METRICS, NAMES, counts, same, scale_of, scales, tables
 
 from ordinate.metrics import find_metric
@@ -18,7 +19,7 @@ every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 
 @every_metric
 @given(table=tables())
-@settings(max_examples=60)
+@examples(60)
 def test_values_stay_within_their_bounds(metric, table):
     value = metric(table)
     low, high = metric.bounds
@@ -27,14 +28,14 @@ def test_values_stay_within_their_bounds(metric, table):
 
 @every_metric
 @given(table=tables())
-@settings(max_examples=30)
+@examples(30)
 def test_undefined_values_have_a_reason(metric, table):
     assert not math.isnan(metric(table)) or metric.undefined_when
 
 
 @every_metric
 @given(scale=scales(), data=st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
     parts = [data.draw(counts(len(scale))) for _ in range(4)]
     batch = metric(
@@ -47,7 +48,7 @@ def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
 
 @every_metric
 @given(table=tables(), factor=st.sampled_from([2, 3, 1000]))
-@settings(max_examples=15)
+@examples(15)
 def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, table, factor):
     if not metric.needs_integer_counts:
         scaled = ConfusionMatrix.from_counts(table.counts * factor / 7, table.scale)
@@ -56,7 +57,7 @@ def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, tab
 
 @every_metric
 @given(scale=scales(), data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_perfect_predictions_are_best(metric, scale, data):
     size = len(scale)
     table = ConfusionMatrix.from_counts(data.draw(counts(size)), scale)
@@ -71,7 +72,7 @@ LINEAR = [metric for metric in METRICS if metric.linear]
 
 @pytest.mark.parametrize("metric", LINEAR, ids=[m.expression for m in LINEAR])
 @given(scale=scales(), data=st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_linear_metrics_mix_at_fixed_gold(metric, scale, data):
     size = len(scale)
     gold = np.array(data.draw(st.lists(st.integers(1, 4), min_size=size, max_size=size)), float)
@@ -177,7 +178,7 @@ def test_an_unused_level_in_the_middle_changes_only_what_is_on_the_list(metric):
 
 @every_metric
 @given(table=tables(max_levels=4))
-@settings(max_examples=25)
+@examples(25)
 def test_what_is_not_on_the_list_never_changes(metric, table):
     scale, size = table.scale, len(table.scale)
     if _claimed(metric, CHANGED_AT_THE_ENDS) or metric.settings.get("penalty") == "logistic":
@@ -190,7 +191,7 @@ def test_what_is_not_on_the_list_never_changes(metric, table):
 
 @every_metric
 @given(table=tables(), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_what_uses_only_the_order_ignores_the_gaps(metric, table, data):
     if metric.assumes_equal_steps:
         return
@@ -241,7 +242,7 @@ def test_corners_give_a_value_or_a_reason_and_never_a_warning(metric, size, kind
 
 @every_metric
 @given(scale=scales(), data=st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_tiny_and_huge_weights_change_nothing_but_the_scale(metric, scale, data):
     cells = data.draw(counts(len(scale)))
     if metric.needs_integer_counts:
@@ -253,7 +254,7 @@ def test_tiny_and_huge_weights_change_nothing_but_the_scale(metric, scale, data)
 
 @every_metric
 @given(scale=scales(), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_weights_of_24_orders_of_magnitude_stay_within_bounds(metric, scale, data):
     size = len(scale)
     weight = st.sampled_from([0.0, 1e-12, 1.0, 1e12])

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from frozen_irrcac import DIGITS, IRRCAC
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from naive import NAIVE
 from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
 
@@ -23,7 +24,7 @@ def test_every_metric_has_a_naive_definition():
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(table=tables(max_levels=4, largest=3))
-@settings(max_examples=40)
+@examples(40)
 def test_a_metric_equals_its_definition_over_items(metric, table):
     gold, predicted = items_of(table)
     naive = NAIVE[metric.name](gold, predicted, table.scale.at, **metric.options)
@@ -32,7 +33,7 @@ def test_a_metric_equals_its_definition_over_items(metric, table):
 
 @pytest.mark.parametrize("metric", TAKING, ids=[m.expression for m in TAKING])
 @given(scale=scales(max_levels=4), data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
     size = len(scale)
     unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))

@@ -10,8 +10,9 @@ import scoringrules
 import sklearn.metrics as sk
 import torch
 import torchmetrics.functional.classification as tm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from naive_probabilities import judged, sample
 from skordinal.metrics import ranked_probability_score
 from strategies import scale_of
@@ -55,7 +56,7 @@ def test_calibration_is_listed_last_whichever_family_is_imported_first():
 
 @pytest.mark.parametrize("name", BINNED)
 @given(items=judged(), bins=st.sampled_from([1, 2, 5, 10, 15, 100]))
-@settings(max_examples=35)
+@examples(35)
 def test_a_calibration_error_is_that_of_a_loop_over_the_items(name, items, bins):
     gold, rows, weights = items
     wanted = getattr(naive, name)(gold, rows, weights, bins)
@@ -64,7 +65,7 @@ def test_a_calibration_error_is_that_of_a_loop_over_the_items(name, items, bins)
 
 @pytest.mark.parametrize("name", [*SCORES, "expected_mae", "expected_mse"])
 @given(items=judged())
-@settings(max_examples=35)
+@examples(35)
 def test_a_score_is_the_mean_over_the_items(name, items):
     gold, rows, weights = items
     wanted = getattr(naive, name)(gold, rows, weights)
@@ -72,7 +73,7 @@ def test_a_score_is_the_mean_over_the_items(name, items):
 
 
 @given(items=judged())
-@settings(max_examples=35)
+@examples(35)
 def test_expected_closeness_spreads_each_item_over_the_levels(items):
     gold, rows, weights = items
     # A level that gold lacks and a row expects is infinitely informative to nobody: only here.
@@ -162,7 +163,7 @@ def test_ace_is_exact_where_bins_end_between_fine_ones():
 
 
 @given(judged(max_items=20))
-@settings(max_examples=35)
+@examples(35)
 def test_c_index_is_within_its_bound_of_a_loop_over_all_pairs(items):
     gold, rows, weights = items
     metric = find_metric("c_index", Reliability)
@@ -218,7 +219,7 @@ def test_c_index_is_not_blurred_by_where_the_scale_starts():
 
 
 @given(items=judged(), bins=st.sampled_from([1, 3, 10, 20]))
-@settings(max_examples=60)
+@examples(60)
 def test_five_terms_sum_to_brier_and_rps(items, bins):
     gold, rows, weights = items
     wanted = ReliabilityParts(frozenset({("levels", bins), ("cumulative", bins)}), scores=True)
@@ -344,7 +345,7 @@ def test_skordinal_agrees_about_rps():
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(items=judged())
-@settings(max_examples=25)
+@examples(25)
 def test_values_are_within_the_bounds(metric, items):
     gold, rows, weights = items
     found = float(metric(summary([metric], gold, rows, weights)))
@@ -356,7 +357,7 @@ def test_values_are_within_the_bounds(metric, items):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(items=judged(weighted=False), data=st.data())
-@settings(max_examples=12)
+@examples(12)
 def test_the_order_of_items_does_not_matter(metric, items, data):
     gold, rows, _ = items
     order = data.draw(st.permutations(range(len(gold))))
@@ -367,7 +368,7 @@ def test_the_order_of_items_does_not_matter(metric, items, data):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(items=judged(weighted=False))
-@settings(max_examples=12)
+@examples(12)
 def test_the_names_of_levels_do_not_matter(metric, items):
     gold, rows, _ = items
     other = Scale([f"level {9 - k}" for k in range(len(rows[0]))])
@@ -379,7 +380,7 @@ def test_the_names_of_levels_do_not_matter(metric, items):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(items=judged(max_items=30))
-@settings(max_examples=12)
+@examples(12)
 def test_a_batch_is_one_by_one_and_pools(metric, items):
     gold, rows, weights = items
     blocks = summary([metric], gold, rows, weights, blocks=3)
@@ -395,13 +396,13 @@ def test_a_batch_is_one_by_one_and_pools(metric, items):
 
 @pytest.mark.parametrize("name", [*BINNED, *SCORES, "ace", "ece_debiased", *EXPECTED[:2]])
 @given(gold=st.lists(st.integers(0, 3), min_size=1, max_size=20))
-@settings(max_examples=12)
+@examples(12)
 def test_perfect_probabilities_cost_nothing(name, gold):
     assert value(name, gold, np.eye(4)[gold].tolist()) == pytest.approx(0.0, abs=1e-15)
 
 
 @given(judged(max_levels=4, weighted=False))
-@settings(max_examples=25)
+@examples(25)
 def test_only_ordered_metrics_feel_another_order_of_the_levels(items):
     gold, rows, _ = items
     size = len(rows[0])
@@ -444,7 +445,7 @@ def test_the_order_of_the_levels_matters_to_rps_and_not_to_brier():
 
 
 @given(judged(max_items=30, weighted=False))
-@settings(max_examples=25)
+@examples(25)
 def test_the_debiased_error_is_never_above_the_plain_one(items):
     gold, rows, _ = items
     assert value("ece_debiased", gold, rows) <= value("ece", gold, rows) + 1e-12

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics as sk
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.metrics.regression import find_error_percentile
@@ -64,7 +65,7 @@ def test_values_are_those_of_scikit_learn(name, order):
 
 
 @given(columns())
-@settings(max_examples=50)
+@examples(50)
 def test_small_samples_agree_with_scikit_learn(pair):
     y, p = pair
     table = Moments.of(y, p, histogram=True)
@@ -217,7 +218,7 @@ def test_errors_scale_with_the_unit_and_shares_do_not(pair, factor):
 
 @every_metric
 @given(pair=columns(), weights=st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_values_stay_within_their_bounds(metric, pair, weights):
     y, p = pair
     w = weights.draw(st.lists(st.floats(0.01, 10), min_size=len(y), max_size=len(y)))
@@ -229,7 +230,7 @@ def test_values_stay_within_their_bounds(metric, pair, weights):
 
 @every_metric
 @given(pair=columns())
-@settings(max_examples=15)
+@examples(15)
 def test_a_batch_equals_its_summaries_one_by_one(metric, pair):
     y, p = pair
     groups = Groups(["a", "empty", "b"], np.arange(len(y)) % 2 * 2)

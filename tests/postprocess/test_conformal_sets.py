@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from sklearn.base import clone
 from strategies import scale_of
 
@@ -124,7 +125,7 @@ def test_levels_join_in_the_order_of_the_definition(found):
         assert [dict(grown(row))[k] for k in range(len(row))] == scores.tolist()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(problems(), ALPHAS, st.booleans(), st.data())
 def test_groups_are_the_same_as_fitting_each_alone(problem, alpha, per_level, data):
     size, calibration, gold, new = problem
@@ -171,7 +172,7 @@ def test_sets_of_a_smaller_alpha_have_all_levels_of_those_of_a_larger(problem, p
         last = found
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(problems(), ALPHAS, st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_the_items_changes_nothing(problem, alpha, per_level, random):
     size, calibration, gold, new = problem
@@ -187,7 +188,7 @@ def test_the_order_of_the_items_changes_nothing(problem, alpha, per_level, rando
     assert spans(plain) == spans(turned)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(problems(), ALPHAS)
 def test_the_items_of_the_fit_are_covered_as_often_as_promised(problem, alpha):
     size, calibration, gold, _ = problem

@@ -4,8 +4,9 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from naive import NAIVE
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -137,7 +138,7 @@ def problems(draw, max_levels=4, max_items=7, max_scores=5):
 
 
 @pytest.mark.parametrize("expression", EXACT)
-@settings(max_examples=8)
+@examples(8)
 @given(problem=problems())
 def test_exact_cuts_are_as_good_as_all_labellings_by_definition(expression, problem):
     scores, gold, scale = problem
@@ -159,7 +160,7 @@ def test_exact_cuts_are_as_good_as_all_labellings_by_definition(expression, prob
         "normalized_mutual_information",
     ],
 )
-@settings(max_examples=60)
+@examples(60)
 @given(problem=problems(max_levels=5, max_items=14, max_scores=8))
 def test_exact_cuts_are_as_good_as_all_labellings_of_more_items(expression, problem):
     scores, gold, scale = problem
@@ -183,7 +184,7 @@ def test_costs_of_ones_own_need_not_favour_the_right_level(problem, data):
 
 
 @pytest.mark.parametrize("expression", ["quadratic_kappa", "mae", "f1_macro", "purity", "cem_ord"])
-@settings(max_examples=20)
+@examples(20)
 @given(problem=problems(max_items=9, max_scores=6), data=st.data())
 def test_exact_cuts_with_weights_are_as_good_as_all_labellings(expression, problem, data):
     scores, gold, scale = problem
@@ -310,7 +311,7 @@ def test_a_hundred_thousand_distinct_scores_are_fitted_exactly():
 SOME = st.sampled_from(["quadratic_kappa", "mae", "f1_macro", "mutual_information", "mcc"])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(problems(), SOME)
 def test_order_preserving_transforms_leave_predictions_unchanged(problem, expression):
     scores, gold, scale = problem
@@ -319,7 +320,7 @@ def test_order_preserving_transforms_leave_predictions_unchanged(problem, expres
         assert fitted(expression, moved, gold, scale).predict(moved).tolist() == plain.tolist()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(problems(), SOME, st.randoms(use_true_random=False))
 def test_the_order_of_the_items_changes_nothing(problem, expression, random):
     scores, gold, scale = problem
@@ -337,7 +338,7 @@ def test_the_order_of_the_items_changes_nothing(problem, expression, random):
     assert str(first.value_) == str(second.value_)  # nan where nothing can be distinguished
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), SOME)
 def test_weights_are_the_same_as_repeated_items(problem, expression):
     scores, gold, scale = problem
@@ -349,7 +350,7 @@ def test_weights_are_the_same_as_repeated_items(problem, expression):
     assert weighted.cuts_.tolist() == repeated.cuts_.tolist()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), SOME)
 def test_cuts_never_fall_and_higher_scores_never_get_lower_levels(problem, expression):
     scores, gold, scale = problem

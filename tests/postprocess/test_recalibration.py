@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from recalibration_cases import EPS, EVERY, LIKELIHOOD, THREE, log_loss, numbered, simulated
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
@@ -251,7 +252,7 @@ def test_whatever_comes_in_probabilities_come_out(method, items, others):
 
 
 @EVERY
-@settings(max_examples=50)
+@examples(50)
 @given(held_out())
 def test_whole_weights_are_repeated_items_and_weight_0_is_none(method, items):
     p, gold, weights = items

@@ -8,8 +8,9 @@ import random
 import duckdb
 import pytest
 from command import run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from ordinate.errors import BadInput
 from ordinate.readers.duckdb_connection import LONGEST_LINE, connect, read_rows
@@ -96,7 +97,7 @@ def plain(tmp_path_factory):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @given(folders=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3))
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_factory, folders):
     root = tmp_path_factory.mktemp("named")
     inner = root.joinpath(*(f"{name}={value}" for name, value in folders))

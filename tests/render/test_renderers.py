@@ -13,8 +13,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from rendered_reports import GOLD, PREDICTED, words
 from strategies import items_of, tables
 
@@ -299,7 +300,7 @@ def test_plain_values_are_strict_json_for_labels_and_groups_of_every_kind(kind):
 
 
 @given(table=tables(), data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_plain_values_are_strict_json_for_every_table(table, data):
     labels = table.scale.labels
     gold, predicted = ([labels[k] for k in codes] for codes in items_of(table))
@@ -312,7 +313,7 @@ def test_plain_values_are_strict_json_for_every_table(table, data):
 
 
 @given(table=tables())
-@settings(max_examples=40)
+@examples(40)
 def test_undefined_has_its_reason_in_every_form(table):
     result = Evaluation.from_summary(table, "all")
     text, found, rows = words(result), result.to_dict(), result.rows()
@@ -336,7 +337,7 @@ def test_no_zero_has_a_sign(cell):
 
 
 @given(table=tables())
-@settings(max_examples=40)
+@examples(40)
 def test_no_report_shows_a_negative_zero(table):
     result = Evaluation.from_summary(table, "all")
     for form in ("text", "markdown", "latex", "html"):

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 import sklearn.metrics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 import ordinate
 from ordinate.errors import BadScale, MissingLabels, OffScale
@@ -44,7 +45,7 @@ def both(gold: list, predicted: list, digits: int = 2, **names) -> tuple[dict, d
 
 
 @given(data=st.data(), size=st.integers(2, 6), digits=st.integers(1, 6))
-@settings(max_examples=60)
+@examples(60)
 def test_the_numbers_are_those_of_scikit_learn_where_every_level_occurs(data, size, digits):
     level = st.sampled_from(CEFR[:size])
     pairs = data.draw(st.lists(st.tuples(level, level), max_size=40))

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from comparisons import GOLD, SCALE, SIZE, SYSTEMS, board_of, compared
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from panels import by_label, labels, panel_of, sampled
 from rendered_reports import words
 from strategies import scale_of
@@ -293,7 +294,7 @@ def small_panels(draw):
 
 
 @given(case=small_panels(), data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_any_panel_has_ranks_or_reasons_and_strict_json(case, data):
     size, gold, systems = case
     more = data.draw(st.sampled_from(["", "weights", "groups"]))

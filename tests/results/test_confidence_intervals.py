@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interval_evaluations import (
     ANSWERS,
@@ -20,6 +20,7 @@ from interval_evaluations import (
     estimates,
     evaluated,
 )
+from law_examples import examples
 from panels import labels
 from rendered_reports import words
 from scipy import stats
@@ -237,7 +238,7 @@ def test_every_form_can_be_rendered(form):
 
 
 @given(cells=st.integers(2, 5).flatmap(lambda size: counts(size, 30)), level=st.floats(0.5, 0.99))
-@settings(max_examples=80)
+@examples(80)
 def test_precision_and_recall_of_levels_have_the_limits_of_wilson(cells, level):
     size = len(cells)
     result = Evaluation.from_summary(
@@ -257,7 +258,7 @@ def test_precision_and_recall_of_levels_have_the_limits_of_wilson(cells, level):
 
 
 @given(cells=st.integers(2, 5).flatmap(lambda size: counts(size, 30)), level=st.floats(0.5, 0.99))
-@settings(max_examples=80)
+@examples(80)
 def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, level):
     """F1 = 2J / (1 + J), where J is the share of right items among those of either side."""
     size = len(cells)
@@ -276,7 +277,7 @@ def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, leve
 
 
 @given(cells=st.integers(2, 5).flatmap(lambda size: counts(size, 30)))
-@settings(max_examples=80)
+@examples(80)
 def test_limits_of_levels_hold_their_values_and_stay_within_the_scale(cells):
     size = len(cells)
     result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells, scale_of(size)), "accuracy")

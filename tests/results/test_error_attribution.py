@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from panels import labels, value
 from strategies import METRICS, NAMES, items_of, scale_of, tables
 
@@ -55,7 +56,7 @@ def check(found, expected, scale):
 
 @pytest.mark.parametrize("name", [*UNANSWERED, *ANSWERED])
 @given(table=tables(max_levels=4, largest=3))
-@settings(max_examples=25)
+@examples(25)
 def test_a_gain_is_what_the_metric_gains_where_the_items_of_a_cell_are_right(name, table):
     gold, answers = items_of(table)
     expected = written_out(name, gold, answers, table.scale)
@@ -64,7 +65,7 @@ def test_a_gain_is_what_the_metric_gains_where_the_items_of_a_cell_are_right(nam
 
 @pytest.mark.parametrize("name", UNANSWERED)
 @given(table=tables(max_levels=3, largest=3), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_items_without_an_answer_are_a_cell_like_others(name, table, data):
     size = len(table.scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
@@ -76,7 +77,7 @@ def test_items_without_an_answer_are_a_cell_like_others(name, table, data):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(table=tables())
-@settings(max_examples=10)
+@examples(10)
 def test_losses_of_every_metric_are_sorted_and_per_item(metric, table):
     found = attribute_errors(metric, table)
     gains = [x.gain for x in found if not math.isnan(x.gain)]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from rendered_reports import GOLD, PREDICTED, words
 from strategies import METRICS, NAMES, same, scale_of, scales, tables
 
@@ -47,7 +48,7 @@ def _best(metric, values: list[float]) -> float:
 
 @every_metric
 @given(table=tables())
-@settings(max_examples=12)
+@examples(12)
 def test_the_best_constant_is_the_best_of_all_constants(metric, table):
     point = (
         Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.best_constant
@@ -65,7 +66,7 @@ def test_the_best_constant_is_the_best_of_all_constants(metric, table):
 
 @every_metric
 @given(table=tables())
-@settings(max_examples=12)
+@examples(12)
 def test_the_majority_is_the_constant_of_the_commonest_gold_level(metric, table):
     point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.majority
     level = table.scale.labels.index(point.level)
@@ -75,7 +76,7 @@ def test_the_majority_is_the_constant_of_the_commonest_gold_level(metric, table)
 
 @every_metric
 @given(table=tables())
-@settings(max_examples=12)
+@examples(12)
 def test_chance_is_the_metric_of_independent_labels(metric, table):
     point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.chance
     cells = np.outer(table.gold, table.predicted) / table.total
@@ -110,7 +111,7 @@ def test_the_attainable_range_is_that_of_all_predictions(metric, positions, gold
 
 @pytest.mark.parametrize("metric", LINEAR, ids=[m.expression for m in LINEAR])
 @given(table=tables())
-@settings(max_examples=20)
+@examples(20)
 def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(metric, table):
     score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
     if score.baselines.attainable is None:
@@ -129,7 +130,7 @@ def test_only_linear_metrics_have_an_attainable_range(metric):
 
 
 @given(table=tables())
-@settings(max_examples=60)
+@examples(60)
 def test_that_a_constant_is_not_beaten_is_said_exactly_where_it_is_so(table):
     result = Evaluation.from_summary(table, METRICS)
     text = words(result)
@@ -187,7 +188,7 @@ def _close(one, two) -> bool:
 
 
 @given(data=st.data(), scale=scales())
-@settings(max_examples=30)
+@examples(30)
 def test_a_group_is_what_it_is_alone(data, scale):
     label = st.sampled_from(scale.labels)
     row = st.tuples(label, label, st.sampled_from("xyz"), st.sampled_from([1.0, 2.0, 0.5, 0.25]))
@@ -260,7 +261,7 @@ def test_all_metrics_are_evaluated_and_those_that_refuse_say_why(case):
 
 
 @given(scale=scales(), data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_all_metrics_of_any_weighted_table_with_missing_answers_have_value_or_reason(scale, data):
     size = len(scale)
     weight = st.sampled_from([0.0, 0.25, 1.0, 3.0])

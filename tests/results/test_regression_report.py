@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from regression_items import IN_UNIT, TRAINING, heavy
 from rendered_reports import words
 
@@ -137,7 +138,7 @@ def test_how_many_rows_are_looked_at_does_not_matter(monkeypatch):
 
 
 @given(st.lists(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), min_size=3, max_size=20))
-@settings(max_examples=30)
+@examples(30)
 def test_identities_hold_in_every_report(rows):
     y, p = np.array(rows, float).T / 8
     result = evaluate_regression(y, p)

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from scipy import stats
 
 from ordinate.errors import BadInput, BadOption, BadValues, NoItems, UnequalLengths
@@ -66,7 +67,7 @@ def test_buckets_have_equal_counts_where_nothing_ties():
     st.lists(st.integers(0, 12), min_size=1, max_size=60),
     st.integers(1, 12),
 )
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_equal_predictions_are_in_one_bucket(predictions, bins):
     result = analyse_residuals(np.zeros(len(predictions)), predictions, bins=bins)
     ends = [(bucket.low, bucket.high) for bucket in result.buckets]

@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from panels import by_label, labels, panel_of, sampled
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower
@@ -154,7 +155,7 @@ def test_real_weights_spread_like_weighted_items():
     chance=st.floats(0.5, 0.99),
     level=st.floats(0.8, 0.99),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_the_items_needed_are_the_fewest_that_have_the_power(spread, difference, chance, level):
     asked = SampleSizeSettings(difference, chance, level)
     needed = compute_needed_items(spread, asked)
@@ -167,7 +168,7 @@ def test_the_items_needed_are_the_fewest_that_have_the_power(spread, difference,
 
 
 @given(effect=st.floats(0.01, 2), n=st.integers(1, 10_000), level=st.floats(0.8, 0.99))
-@settings(max_examples=100)
+@examples(100)
 def test_power_is_that_of_statsmodels(effect, n, level):
     """One sample of differences: a second sample of no weight, ratio 0, as statsmodels has it."""
     expected = NormalIndPower().power(effect, n, 1 - level, ratio=0)

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from label_columns import (
     GRADES,
@@ -28,6 +28,7 @@ from label_columns import (
     spread,
     unused,
 )
+from law_examples import examples
 
 from ordinate.errors import OffScale
 from ordinate.scale import Scale
@@ -52,7 +53,7 @@ def test_a_column_need_not_use_all_levels(make):
 
 @every_text_column
 @given(labels=st.lists(st.sampled_from([*LONG.labels, None]), min_size=1, max_size=40))
-@settings(max_examples=20)
+@examples(20)
 def test_positions_lead_back_to_the_labels(make, labels):
     back = [*LONG.labels, None]
     assert [back[code] for code in positions(LONG, make(labels))] == labels

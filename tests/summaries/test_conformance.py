@@ -5,8 +5,9 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from summary_values import SAMPLES, assert_close, empty_like, list_arrays
 
 from ordinate.errors import BadInput, OrdinateError
@@ -55,7 +56,7 @@ def test_every_summary_is_held_to_these_laws():
 
 @each_mergeable
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_merging_knows_no_order(make, data):
     first, second, third = data.draw(summaries(make))
     assert_close(first + second, second + first, TOLERANCE)
@@ -64,7 +65,7 @@ def test_merging_knows_no_order(make, data):
 
 @each_counting
 @given(first=rows, second=rows, weighted=st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_merging_parts_is_the_same_as_counting_all_rows(make, first, second, weighted):
     weights = [0.5 + k for k in range(len(first + second))] if weighted else None
     parts = (
@@ -76,7 +77,7 @@ def test_merging_parts_is_the_same_as_counting_all_rows(make, first, second, wei
 
 @each
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_nothing_is_neutral(make, data):
     (summary,) = data.draw(summaries(make, count=1))
     assert_close(summary + empty_like(summary), summary, TOLERANCE)
@@ -105,7 +106,7 @@ def test_a_summary_merges_with_its_like_only(make):
 
 @each_batch
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_a_batch_holds_its_summaries(make, data):
     parts = data.draw(summaries(make))
     batch = type(parts[0]).stack(parts)
@@ -123,7 +124,7 @@ def test_a_batch_holds_its_summaries(make, data):
 
 @each_batch
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_pooling_a_batch_is_adding_its_summaries(make, data):
     parts = data.draw(summaries(make, count=4))
     batch = type(parts[0]).stack(parts)
@@ -156,7 +157,7 @@ def test_batches_of_other_shapes_are_not_added(make):
 
 @each
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_a_summary_survives_json_exactly(make, data):
     parts = data.draw(summaries(make, count=2))
     batches = [type(parts[0]).stack(parts)] if isinstance(parts[0], BatchSummary) else []

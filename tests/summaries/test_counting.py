@@ -5,9 +5,10 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from label_items import SCALE
+from law_examples import examples
 from strategies import scale_of
 
 from ordinate.scale import Scale
@@ -53,7 +54,7 @@ def test_counting_equals_adding_item_by_item(levels):
     seed=st.integers(0, 2**32),
     skewed=st.booleans(),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_counting_equals_adding_at_any_size(levels, n, seed, skewed):
     rng = np.random.default_rng(seed)
     gold, predicted = rng.integers(0, levels, (2, n))

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from panels import dense
 
 from ordinate.errors import (
@@ -231,7 +232,7 @@ def parts_of(rows, cut, *, weighted, grouped):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 @given(rows=items(missing=[None], min_size=2), data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_panels_add_up_as_if_they_had_been_counted_together(rows, data, weighted, grouped):
     cut = data.draw(st.integers(1, len(rows[0]) - 1))
     whole, first, second = parts_of(rows, cut, weighted=weighted, grouped=grouped)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from summary_values import assert_close
 
 from ordinate.errors import (
@@ -267,7 +268,7 @@ def test_ensembles_are_scored_as_by_the_definition(items):
     assert table.ranks.sum() == pytest.approx(len(items))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(ENSEMBLES, st.data())
 def test_groups_of_ensembles_pool_to_the_whole(items, data):
     names = data.draw(st.lists(st.sampled_from("xy"), min_size=len(items), max_size=len(items)))

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from moments_items import (
     ORDERS,
     RNG,
@@ -165,7 +166,7 @@ def test_constant_batches_make_the_variance_between_them():
 
 
 @given(first=columns(), second=columns(), third=columns())
-@settings(max_examples=40)
+@examples(40)
 def test_merging_knows_no_order(first, second, third):
     a, b, c = (Moments.of(*part, histogram=True) for part in (first, second, third))
     assert_same(a + b, b + a, 1e-10)
@@ -173,7 +174,7 @@ def test_merging_knows_no_order(first, second, third):
 
 
 @given(columns(min_size=2), st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@examples(40)
 def test_the_order_of_items_does_not_matter(pair, random):
     y, p = pair
     order = np.array(random.sample(range(len(y)), len(y)))
@@ -245,7 +246,7 @@ def test_there_are_two_orders(order):
 
 
 @given(columns(), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
-@settings(max_examples=40)
+@examples(40)
 def test_scaled_is_the_summary_in_the_other_unit(pair, factor, shift):
     y, p = pair
     one = Moments.of(y, p, constants={"c": 5.0}).scaled(factor, shift)
@@ -291,7 +292,7 @@ def test_a_unit_is_not_turned_around(factor, shift):
 
 
 @given(columns(), st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_whole_weights_are_repetitions(pair, data):
     y, p = pair
     times = data.draw(st.lists(st.integers(0, 4), min_size=len(y), max_size=len(y)))

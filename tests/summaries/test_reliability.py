@@ -6,8 +6,9 @@ import tracemalloc
 import naive_probabilities as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from naive_probabilities import judged, sample
 from strategies import scale_of
 from summary_values import assert_close
@@ -72,7 +73,7 @@ def test_the_edges_that_people_write():
 
 
 @given(judged(), st.sampled_from([1, 2, 5, 10, 15]))
-@settings(max_examples=40)
+@examples(40)
 def test_bins_are_sums_over_the_items(items, count):
     gold, rows, weights = items
     found = summary(gold, rows, weights, parts(count)).bins
@@ -92,7 +93,7 @@ def test_bins_are_sums_over_the_items(items, count):
 
 
 @given(judged(weighted=False))
-@settings(max_examples=40)
+@examples(40)
 def test_ties_of_the_maximum_go_to_the_lowest_level(items):
     gold, rows, _ = items
     found = summary(gold, rows).argmax.counts
@@ -109,7 +110,7 @@ def test_an_even_row_is_for_the_lowest_level():
 
 
 @given(judged())
-@settings(max_examples=40)
+@examples(40)
 def test_the_other_sums(items):
     gold, rows, weights = items
     found, each = summary(gold, rows, weights), naive.each(gold, weights)
@@ -157,7 +158,7 @@ def test_clipped_items_are_counted_and_what_clipping_took_off_is_kept():
 
 
 @given(judged(weighted=False), st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_whole_weights_are_repeated_rows(items, data):
     gold, rows, _ = items
     times = data.draw(st.lists(st.integers(0, 3), min_size=len(gold), max_size=len(gold)))
@@ -179,7 +180,7 @@ def test_whole_weights_are_repeated_rows(items, data):
 
 
 @given(judged(), st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_an_item_of_weight_0_does_not_exist_whatever_it_says(items, data):
     gold, rows, weights = items
     each = naive.each(gold, weights)
@@ -208,7 +209,7 @@ def test_a_bad_weight_is_named(bad):
 
 
 @given(judged(max_items=40), st.integers(1, 8))
-@settings(max_examples=40)
+@examples(40)
 def test_blocks_pool_to_one_pass(items, blocks):
     gold, rows, weights = items
     found = summary(gold, rows, weights, blocks=blocks)
@@ -217,7 +218,7 @@ def test_blocks_pool_to_one_pass(items, blocks):
 
 
 @given(judged(max_items=30), st.integers(1, 7), st.sampled_from([None, 3]))
-@settings(max_examples=40)
+@examples(40)
 def test_the_size_of_a_chunk_does_not_matter(items, size, blocks):
     gold, rows, weights = items
     whole = summary(gold, rows, weights, blocks=blocks)
@@ -237,7 +238,7 @@ def test_blocks_are_even_and_do_not_follow_the_order_of_the_file():
 
 
 @given(judged(max_items=30), st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_a_mixture_is_a_sum_of_blocks(items, data):
     gold, rows, weights = items
     found = summary(gold, rows, weights, blocks=3)

@@ -3,7 +3,6 @@
 import argparse
 import io
 import os
-import signal
 import sys
 from typing import NoReturn
 
@@ -28,7 +27,7 @@ from ordinate.cli import (
 )
 from ordinate.errors import OrdinateError, replace_control_characters
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
 COMMANDS = (
     *(evaluate, compare, power, decode),
     *(init, check, features, tune, predict, rank),
@@ -80,5 +79,5 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough, as in `ordinate … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return BROKEN_PIPE
     return code
