@@ -4,6 +4,7 @@ import pytest
 from surrogates import smooth
 
 from ordinate.errors import BadOption
+from ordinate.regress import settings
 from ordinate.regress.settings import PRESETS, Settings
 from ordinate.regress.tuning import tune
 
@@ -14,7 +15,7 @@ from ordinate.regress.tuning import tune
         ({"model": "lightgmb"}, "Did you mean 'lightgbm'"),
         ({"model": "auto,svr"}, "auto alone"),
         ({"preset": "huge"}, "--preset takes minimal, balanced or thorough"),
-        ({"trials": 0}, "--trials takes a whole number of at least 1"),
+        ({"trials": 0}, "--trials takes an integer of at least 1"),
         ({"folds": 1}, "--folds takes 2 or more, or 0"),
         ({"jobs": 0}, "--jobs takes"),
         ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
@@ -37,9 +38,7 @@ def test_presets_can_be_said_otherwise():
 
 
 def test_auto_does_without_networks_where_torch_is_missing(monkeypatch, tmp_path):
-    from ordinate.models import regressors
-
-    monkeypatch.setattr(regressors, "list_available_types", lambda: ("poly_ridge", "svr"))
+    monkeypatch.setattr(settings, "list_available_types", lambda: ("poly_ridge", "svr"))
     asked = Settings(preset="minimal", folds=2)
     assert asked.model_types == ("poly_ridge", "svr")
     result = tune(smooth(40), tmp_path, asked)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ordinate.experiment.findings import Finding
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
-from ordinate.experiment.check_report import CheckReport
+from ordinate.experiment.check_report import CheckReport, Finding
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
 from ordinate.meta import evaluate_metrics

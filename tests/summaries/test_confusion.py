@@ -83,7 +83,8 @@ def test_items_of_weight_zero_do_not_exist(rows):
         with pytest.raises(NoItems, match="no items"):
             ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="worst")
         return
-    alone = ConfusionMatrix.of(*map(list, zip(*kept, strict=True)), SCALE, missing="worst")
+    gold_kept, predicted_kept, weights_kept = map(list, zip(*kept, strict=True))
+    alone = ConfusionMatrix.of(gold_kept, predicted_kept, SCALE, weights_kept, missing="worst")
     assert ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="worst") == alone
 
 
@@ -113,13 +114,12 @@ OFF_THE_SCALE = {
 def test_a_label_off_the_scale_of_weight_zero_does_not_exist(make, bad):
     column, good = make([1, bad[0], 5, bad[1], 2]), [1, 1, 2, 5, 5]
     weights = [1, 0, 0.5, 0, 2]
-    kept = [1, 5, 2], [1, 2, 5], [1, 0.5, 2]
+    first, second, kept = [1, 5, 2], [1, 2, 5], [1, 0.5, 2]
     scale = Scale(NUMBERED.labels)
-    assert ConfusionMatrix.of(column, good, scale, weights) == ConfusionMatrix.of(*kept, NUMBERED)
-    swapped = kept[1], kept[0], kept[2]
-    assert ConfusionMatrix.of(good, column, scale, weights) == ConfusionMatrix.of(
-        *swapped, NUMBERED
-    )
+    alone = ConfusionMatrix.of(first, second, NUMBERED, kept)
+    assert ConfusionMatrix.of(column, good, scale, weights) == alone
+    swapped = ConfusionMatrix.of(second, first, NUMBERED, kept)
+    assert ConfusionMatrix.of(good, column, scale, weights) == swapped
     with pytest.raises(OffScale, match=r"\(row 4 of gold\)"):
         ConfusionMatrix.of(column, good, scale, [1, 0, 1, 1, 1])
 
@@ -189,7 +189,9 @@ def test_pooling_weighted_parts_with_missing_labels_equals_counting_them_togethe
             for row, here in zip(zip(gold, predicted, weights, strict=True), chosen, strict=True)
             if here is side and None not in row[:2]
         ]
-        parts += [ConfusionMatrix.of(*map(list, zip(*kept, strict=True)), SCALE)] if kept else []
+        if kept:
+            ours, theirs, times = map(list, zip(*kept, strict=True))
+            parts.append(ConfusionMatrix.of(ours, theirs, SCALE, times))
     if not parts:
         return
     whole = ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="drop")

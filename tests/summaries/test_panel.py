@@ -146,8 +146,8 @@ def test_the_tables_of_groups_are_the_confusions_of_their_items(rows):
             if not any(inside):
                 assert not batch.weights[k].any()
                 continue
-            columns = [np.array(x, object)[inside].tolist() for x in (gold, answers, weights)]
-            alone = ConfusionMatrix.of(*columns, SCALE, "worst")
+            own = [np.array(x, object)[inside].tolist() for x in (gold, answers, weights)]
+            alone = ConfusionMatrix.of(own[0], own[1], SCALE, own[2], "worst")
             assert np.array_equal(batch.weights[k], alone.weights)
             assert np.array_equal(batch.items[k], alone.items)
             assert np.array_equal(batch.squares[k], alone.squares)
