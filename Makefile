@@ -59,10 +59,11 @@ lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/lint-imports
 
 test: lint ## lint, types, import rules and all quick tests
-	$(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered
+	$(BIN)/python $(PYTEST)
 
-test-all: lint ## the same with the slow tests and all examples of laws
-	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) -m 'slow or not slow'
+test-all: lint ## the same with slow tests, all examples of laws and branch coverage
+	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
+		-m 'slow or not slow'
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)

@@ -97,9 +97,10 @@ __all__ = [
 ]
 
 
-# Packages with public names of their own, reached after `import ordinate`.
+# Packages and modules with public names of their own, reached after `import ordinate`.
 PACKAGES = (
     "classify",
+    "errors",
     "examples",
     "experiment",
     "features",
@@ -126,4 +127,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *PACKAGES})
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, *PACKAGES})

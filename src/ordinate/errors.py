@@ -1,5 +1,26 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
+__all__ = [
+    "BadInput",
+    "BadOption",
+    "BadOutput",
+    "BadProbabilities",
+    "BadScale",
+    "BadStore",
+    "BadValues",
+    "BadWeights",
+    "FolderLocked",
+    "MissingExtra",
+    "MissingLabels",
+    "NoItems",
+    "NotApplicable",
+    "NotFitted",
+    "OffScale",
+    "OrdinateError",
+    "UnequalLengths",
+    "UnknownMetric",
+]
+
 LONGEST_VALUE = 300  # letters of a value that an error repeats
 
 

@@ -8,7 +8,6 @@ import pytest
 from experiments import lay_out
 
 from ordinate.classify import hyperparameter_search as searching
-from ordinate.classify import search_context
 from ordinate.classify.hyperparameter_search import search_hyperparameters
 from ordinate.classify.search_context import SearchContext
 from ordinate.classify.settings import Settings
@@ -75,21 +74,19 @@ def test_studies_take_turns_so_that_a_timeout_leaves_none_behind(context, monkey
     assert [name for name, more in turns if more] == ["strong", "weak", "strong", "weak"]
 
 
-class Time:
-    """A clock that a test turns on, in the place of the module."""
+class Clock:
+    """A clock that a test turns on."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         return self.now
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    found = Time()
-    monkeypatch.setattr(search_context, "time", found)
-    return found
+def clock():
+    return Clock()
 
 
 def timed(context, clock, *, lasts, trials=12):
@@ -101,7 +98,7 @@ def timed(context, clock, *, lasts, trials=12):
         clock.now += lasts
         return turn(*given)
 
-    return replace(context, settings=settings, started=clock.now), slow
+    return replace(context, settings=settings, clock=clock, started=clock.now), slow
 
 
 @pytest.mark.usefixtures("unfitted")

@@ -3,23 +3,29 @@
 import json
 import re
 import shlex
+from functools import partial
 
 import pytest
 from command import run
 
 from ordinate.cli.study import EXAMPLES, READING_OPTIONS
-from ordinate.meta.replication import option_search, synthetic_experiment
+from ordinate.meta.replication import option_search, study
 from ordinate.meta.replication.option_search import ReadingSearch
 from ordinate.meta.replication.study import run_replication
-from ordinate.meta.replication.synthetic_experiment import CHOICES, FITTED, SEARCH_SEEDS, Reading
+from ordinate.meta.replication.synthetic_experiment import (
+    CHOICES,
+    FITTED,
+    SEARCH_SEEDS,
+    Reading,
+    SyntheticRun,
+)
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        synthetic_experiment, "CASES", 5
-    )  # quick; the whole experiment is run elsewhere
+    # quick; the whole experiment is run elsewhere
+    monkeypatch.setattr(study, "SyntheticRun", partial(SyntheticRun, cases=5))
 
 
 @pytest.fixture

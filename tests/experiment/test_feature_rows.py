@@ -23,6 +23,7 @@ from scipy import sparse
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.experiment.dataset import read_dataset
 from ordinate.experiment.feature_rows import read_features
+from ordinate.readers.feature_matrix import read_matrix
 
 ROWS = items(6)
 IDS = [row["id"] for row in ROWS]
@@ -343,10 +344,11 @@ def test_features_that_are_the_same_for_all_items_are_counted(folder, data):
     assert read_features(folder, "set", data).constant == 2
 
 
-def test_more_columns_than_are_read_at_once(folder, data, monkeypatch):
-    monkeypatch.setattr("ordinate.readers.feature_matrix.COLUMNS_PER_BLOCK", 2)
-    write_csv(folder, numbers(6, 5), [f"x{k}" for k in range(5)])
-    np.testing.assert_array_equal(read_features(folder, "set", data).matrix, numbers(6, 5))
+def test_more_columns_than_are_read_at_once(folder):
+    names = [f"x{k}" for k in range(5)]
+    write_csv(folder, numbers(6, 5), names)
+    found = read_matrix(str(folder / "features_dense.csv"), names, columns_per_block=2)
+    np.testing.assert_array_equal(found.matrix, numbers(6, 5))
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from law_examples import examples
 from panels import panel_of, sampled
 from system_draws import COUNT, LEVEL, METRICS, PANEL, SIZE
 
-from ordinate.inference import system_differences
 from ordinate.inference.resampling import Resampling
 from ordinate.inference.system_differences import (
     compare_pairs,
@@ -142,17 +141,16 @@ def test_a_pair_alone_has_the_limits_of_its_own_draws():
     assert found.high[0] == pytest.approx(0.3 + far)
 
 
-def test_blocks_of_draws_change_nothing(monkeypatch):
+def test_blocks_of_draws_change_nothing():
     rng = np.random.default_rng(1)
     values, drawn = rng.normal(0, 1, 5), rng.normal(0, 1, (333, 5))
     whole = compare_pairs(values, drawn, *list_pairs(5), LEVEL)
     shares = compute_rank_shares(drawn)
-    monkeypatch.setattr(system_differences, "LARGE_BLOCK_SIZE", 100)
-    parts = compare_pairs(values, drawn, *list_pairs(5), LEVEL)
+    parts = compare_pairs(values, drawn, *list_pairs(5), LEVEL, block_size=100)
     assert np.array_equal(whole.adjusted, parts.adjusted)
     assert np.array_equal(whole.p, parts.p)
     assert np.allclose(whole.high, parts.high)
-    assert np.allclose(shares, compute_rank_shares(drawn))
+    assert np.allclose(shares, compute_rank_shares(drawn, block_size=100))
 
 
 def apart_of(values, drawn, level=LEVEL, least=None):

@@ -274,10 +274,8 @@ def test_with_groups_p_does_not_depend_on_which_system_comes_first():
 # --- permutation: sampled ------------------------------------------------------------------------
 
 
-def sampled_test(monkeypatch, name, pairs, seed=0):
-    with monkeypatch.context() as patch:
-        patch.setattr(paired_tests, "MOST_STATES", 0)
-        return permutation_test(find_metric(name), pairs, seed)
+def sampled_test(name, pairs, seed=0, **limits):
+    return permutation_test(find_metric(name), pairs, seed, most_states=0, **limits)
 
 
 CASES = {
@@ -289,33 +287,32 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", ["accuracy", "mae", "cem_ord", "bias", "kendall_tau_b"])
-def test_sampled_swaps_agree_with_all_swaps(monkeypatch, name, case):
+def test_sampled_swaps_agree_with_all_swaps(name, case):
     """Within 4 standard errors: p comes from 100 hits, and so has a relative error of 1 / 10."""
     gold, systems = CASES[case]
     pairs = pair_of(gold, *systems.values(), 4)
-    monkeypatch.setattr(paired_tests, "MOST_STATES", 10**7)
-    exact = permutation_test(find_metric(name), pairs)
+    exact = permutation_test(find_metric(name), pairs, most_states=10**7)
     assert exact.resamples is None
-    found = sampled_test(monkeypatch, name, pairs, seed=11)
+    found = sampled_test(name, pairs, seed=11)
     assert found.resamples is not None
     assert abs(found.p - exact.p) <= 4 * exact.p * math.sqrt((1 - exact.p) / 100) + 0.01 * exact.p
 
 
-def test_sampled_group_swaps_agree_with_all_group_swaps(monkeypatch):
+def test_sampled_group_swaps_agree_with_all_group_swaps():
     gold, systems = sampled(4, 60, 8, [0.6, 0.9])
     groups = [k // 6 for k in range(60)]
     pairs = pair_of(gold, *systems.values(), 4, groups=groups)
     exact = permutation_test(find_metric("mae"), pairs).p
-    found = sampled_test(monkeypatch, "mae", pairs).p
+    found = sampled_test("mae", pairs).p
     assert abs(found - exact) <= 4 * exact * math.sqrt((1 - exact) / 100) + 0.01 * exact
 
 
-def test_sampled_p_values_are_not_biased(monkeypatch):
+def test_sampled_p_values_are_not_biased():
     """Stopping at the 100th hit after l swaps, 99 / (l - 1) is p on average."""
     gold, systems = sampled(3, 30, 6, [0.5, 0.8])
     pairs = pair_of(gold, *systems.values(), 3)
     exact = permutation_test(find_metric("mae"), pairs).p
-    resamples = [sampled_test(monkeypatch, "mae", pairs, seed).resamples for seed in range(60)]
+    resamples = [sampled_test("mae", pairs, seed).resamples for seed in range(60)]
     means = np.array([99 / (draw - 1) for draw in resamples])
     assert abs(means.mean() - exact) < 4 * means.std(ddof=1) / math.sqrt(len(means))
 
@@ -338,41 +335,39 @@ def watched(monkeypatch):
 def test_sampling_stops_at_the_100th_hit(monkeypatch, seed):
     gold, systems = sampled(3, 40, 5, [0.6, 0.9])
     seen = watched(monkeypatch)
-    found = sampled_test(monkeypatch, "mae", pair_of(gold, *systems.values(), 3), seed)
+    found = sampled_test("mae", pair_of(gold, *systems.values(), 3), seed)
     assert sum(seen[: found.resamples]) == 100
     assert seen[found.resamples - 1]
     assert found.p == 100 / found.resamples
 
 
-def test_where_every_swap_is_as_extreme_100_are_enough(monkeypatch):
+def test_where_every_swap_is_as_extreme_100_are_enough():
     gold, systems = sampled(3, 40, 5, [0.6])
     answers = systems["s0"]
-    found = sampled_test(monkeypatch, "mae", pair_of(gold, answers, answers, 3))
+    found = sampled_test("mae", pair_of(gold, answers, answers, 3))
     assert (found.p, found.resamples) == (1.0, 100)
 
 
 def test_where_hits_are_rare_the_data_count_as_one_of_the_swaps(monkeypatch):
     gold, systems = sampled(3, 60, 5, [0.45, 0.9])
     seen = watched(monkeypatch)
-    monkeypatch.setattr(paired_tests, "MOST_SWAPS", 1500)
-    found = sampled_test(monkeypatch, "mae", pair_of(gold, *systems.values(), 3))
+    found = sampled_test("mae", pair_of(gold, *systems.values(), 3), most_swaps=1500)
     assert 0 < sum(seen) < 100
     assert len(seen) == found.resamples == 1500
     assert found.p == pytest.approx((1 + sum(seen)) / 1501, rel=1e-15)
 
 
-def test_sampled_swaps_come_from_the_seed(monkeypatch):
+def test_sampled_swaps_come_from_the_seed():
     gold, systems = sampled(3, 40, 5, [0.6, 0.9])
     pairs = pair_of(gold, *systems.values(), 3)
-    one, two, three = (sampled_test(monkeypatch, "mae", pairs, seed) for seed in (1, 1, 2))
+    one, two, three = (sampled_test("mae", pairs, seed) for seed in (1, 1, 2))
     assert one == two
     assert one != three
 
 
-def test_thousands_of_groups_are_swapped_by_draws(monkeypatch):
-    monkeypatch.setattr("ordinate.inference.paired_tests.MOST_SWAPS", 1_999)
+def test_thousands_of_groups_are_swapped_by_draws():
     n = 1_500
     gold = [k % 3 for k in range(n)]
     first, second = gold, [(level + 1) % 3 for level in gold]
     pairs = pair_of(gold, first, second, 3, groups=list(range(n)))
-    assert permutation_test(find_metric("accuracy"), pairs).p < 0.001
+    assert permutation_test(find_metric("accuracy"), pairs, most_swaps=1_999).p < 0.001

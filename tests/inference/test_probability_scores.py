@@ -8,7 +8,6 @@ import pytest
 from naive_probabilities import sample
 
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference import probability_scores as inference
 from ordinate.inference.probability_scores import (
     JACKKNIFE_BLOCKS,
     NO_VALID_INTERVAL_NOTE,
@@ -334,10 +333,9 @@ def test_a_perfect_system_that_is_always_sure_is_what_calibration_expects():
     assert found.to_dict() == {"mean": 0.0, "high": 0.0, "p": 1.0}
 
 
-def test_draws_in_portions_are_the_same_draws(monkeypatch):
+def test_draws_in_portions_are_the_same_draws():
     gold, rows = sample(200, 4, seed=23)
     metric = of("ece")
     table = summary([metric], gold, rows)
     whole = simulate_perfect_calibration(metric, table, HOW)
-    monkeypatch.setattr(inference, "MOST_CELLS", 100)
-    assert simulate_perfect_calibration(metric, table, HOW) == whole
+    assert simulate_perfect_calibration(metric, table, HOW, most_cells=100) == whole

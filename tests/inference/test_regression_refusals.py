@@ -173,12 +173,11 @@ def test_how_many_groups_are_few():
     assert wide.width > narrow.width
 
 
-def test_chunks_of_draws_are_like_other_chunks(monkeypatch):
+def test_chunks_of_draws_are_like_other_chunks():
     y, p = t_errors(300, np.random.default_rng(1))
     how = ConfidenceIntervals(resamples=4_000)
     usual = resample_poisson(y, p, how)
-    monkeypatch.setattr("ordinate.inference.regression.CHUNK_SIZE", 17)
-    other = resample_poisson(y, p, how)
+    other = resample_poisson(y, p, how, chunk_size=17)
     assert other.squares.mean() == pytest.approx(usual.squares.mean(), rel=0.01)
     assert other.squares.std() == pytest.approx(usual.squares.std(), rel=0.1)
     assert regression.HIGHEST_ORDER == 4

@@ -11,7 +11,6 @@ from panels import panel_of, sampled
 from scipy import stats
 from system_draws import COUNT, GOLD, LEVEL, METRICS, NAMES, PANEL, SIZE, SYSTEMS
 
-from ordinate.inference import system_differences
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.inference.system_differences import (
     compare_pairs,
@@ -180,14 +179,13 @@ def test_the_scale_of_real_weights_does_not_matter():
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["counts", "fractional weights"])
-def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch, real):
+def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(real):
     """2,000 items: deviations within 8 %, correlations within 0.09, means within their errors."""
     gold, systems = sampled(SIZE, 2000, 21, [0.5, 0.7, 0.9])
     weights = np.random.default_rng(3).lognormal(0, 0.6, 2000) if real else None
     panel = panel_of(gold, systems, SIZE, weights=weights)
     drawn = resample_jointly(panel, METRICS, Resampling(4000, 1))
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    normal = resample_jointly(panel, METRICS, Resampling(4000, 2))
+    normal = resample_jointly(panel, METRICS, Resampling(4000, 2), most_rows=0)
     for name in NAMES:
         one, two = normal[name], drawn[name]
         assert one.shape == two.shape
@@ -198,14 +196,8 @@ def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch,
         assert (np.abs(one.mean(axis=0) - two.mean(axis=0)) < room).all(), name
 
 
-@pytest.fixture
-def as_normal(monkeypatch):
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-
-
-@pytest.mark.usefixtures("as_normal")
 def test_normal_draws_are_normal_around_the_values():
-    values = resample_jointly(PANEL, METRICS, Resampling(2000, 3))
+    values = resample_jointly(PANEL, METRICS, Resampling(2000, 3), most_rows=0)
     for name in NAMES:
         for place, system in enumerate(PANEL.systems):
             centre = float(find_metric(name)(PANEL.confusion_matrix(system)))
@@ -215,37 +207,32 @@ def test_normal_draws_are_normal_around_the_values():
             assert stats.kstest(scaled, "norm").pvalue > 1e-4
 
 
-@pytest.mark.usefixtures("as_normal")
 def test_normal_draws_of_systems_that_answer_the_same_are_the_same():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"again": systems["s0"]}, SIZE)
-    for values in resample_jointly(panel, METRICS, Resampling(200)).values():
+    for values in resample_jointly(panel, METRICS, Resampling(200), most_rows=0).values():
         assert np.allclose(values[:, 0], values[:, 2], rtol=0, atol=1e-6)
 
 
-@pytest.mark.usefixtures("as_normal")
 def test_normal_draws_leave_a_system_without_a_value_without_one_and_keep_the_others():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"flat": [1] * 400}, SIZE)
-    values = resample_jointly(panel, [find_metric("kendall_tau_b")], Resampling(500))[
-        "kendall_tau_b"
-    ]
+    metrics = [find_metric("kendall_tau_b")]
+    values = resample_jointly(panel, metrics, Resampling(500), most_rows=0)["kendall_tau_b"]
     assert np.isnan(values[:, 2]).all()
     assert not np.isnan(values[:, :2]).any()
     assert values[:, :2].std(axis=0).min() > 0
 
 
-@pytest.mark.usefixtures("as_normal")
 def test_normal_draws_leave_a_system_that_the_metric_refuses_without_a_value():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"silent": [None, *systems["s0"][1:]]}, SIZE)
-    values = resample_jointly(panel, [find_metric("quadratic_kappa")], Resampling(500))[
-        "quadratic_kappa"
-    ]
+    metrics = [find_metric("quadratic_kappa")]
+    values = resample_jointly(panel, metrics, Resampling(500), most_rows=0)["quadratic_kappa"]
     assert not np.isnan(values[:, :2]).any()
 
 
-def test_metrics_without_a_derivative_are_never_drawn_as_normal(monkeypatch):
+def test_metrics_without_a_derivative_are_never_drawn_as_normal():
     """Two levels tie for the worst, where the delta method is refused: it is wrong by far."""
     gold = [0] * 300 + [1] * 300
     one = [0] * 200 + [1] * 100 + [1] * 200 + [0] * 100
@@ -253,19 +240,17 @@ def test_metrics_without_a_derivative_are_never_drawn_as_normal(monkeypatch):
     panel = panel_of(gold, {"one": one, "other": other}, 2)
     metrics = [find_metric("max_mae"), find_metric("min_sensitivity")]
     drawn = resample_jointly(panel, metrics, Resampling(3000, 1))
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    found = resample_jointly(panel, metrics, Resampling(3000, 2))
+    found = resample_jointly(panel, metrics, Resampling(3000, 2), most_rows=0)
     for name in ("max_mae", "min_sensitivity"):
         for place in range(2):
             assert disagreements(found[name][:, place], drawn[name][:, place], 4) == []
 
 
-@pytest.mark.usefixtures("as_normal")
 def test_groups_are_drawn_whole_however_many_rows_there_are():
     gold, systems = sampled(SIZE, 240, 9, [0.6, 0.9])
     groups = [k % 40 for k in range(240)]
     panel = panel_of(gold, systems, SIZE, groups=groups)
-    found = resample_jointly(panel, METRICS, Resampling(500, 1))["mae"]
+    found = resample_jointly(panel, METRICS, Resampling(500, 1), most_rows=0)["mae"]
     assert (
         len(np.unique(found.round(12))) < 500
     )  # means of few items tie; normal resamples never do
@@ -284,11 +269,11 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, how):
         "groups": {"groups": [k % 40 for k in range(120)]},
     }[how]
     panel = panel_of(gold, systems, SIZE, **more)
-    monkeypatch.setattr(system_differences, "LARGE_BLOCK_SIZE", 5000)  # many blocks
     found = []
     for workers in (1, 2, 7):
         monkeypatch.setattr(os, "cpu_count", lambda workers=workers: workers)
-        found.append(resample_jointly(panel, METRICS, Resampling(500, 3)))
+        # many blocks
+        found.append(resample_jointly(panel, METRICS, Resampling(500, 3), block_size=5000))
     for name in NAMES:
         assert np.array_equal(found[0][name], found[1][name], equal_nan=True)
         assert np.array_equal(found[0][name], found[2][name], equal_nan=True)
@@ -377,16 +362,17 @@ def test_few_groups_leave_a_system_without_a_value_without_one():
 
 
 @pytest.mark.parametrize("modelled", ["few groups", "many rows"])
-def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(monkeypatch, modelled):
+def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(modelled):
     gold, systems, groups = few_groups(7)
     systems |= sampled(SIZE, 240, 10, [0.3, 0.5, 0.7])[1] | {"s9": systems["s0"]}
     more = {"groups": groups.tolist()} if modelled == "few groups" else {}
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    there, back = (
-        resample_jointly(
-            panel_of(gold, dict(x), SIZE, **more), [find_metric("mae")], Resampling(200)
-        )["mae"]
+    panels = (
+        panel_of(gold, dict(x), SIZE, **more)
         for x in (list(systems.items()), list(systems.items())[::-1])
+    )
+    there, back = (
+        resample_jointly(panel, [find_metric("mae")], Resampling(200), most_rows=0)["mae"]
+        for panel in panels
     )
     assert there == pytest.approx(back[:, ::-1], abs=1e-7)  # the roots of eigenvalues of 0
 

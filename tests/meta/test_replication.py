@@ -261,9 +261,9 @@ def test_tables_count_each_system_and_test_case(gold):
 # --- coverages -----------------------------------------------------------------------------------
 
 
-def naive_coverages(seed, reading):
+def naive_coverages(seed, reading, size):
     """Return coverages by plain loops over systems, test cases and metrics."""
-    gold = draw_gold_levels(seed, reading.deviation, reading.outside)
+    gold = draw_gold_levels(seed, reading.deviation, reading.outside, **size)
     made = [(k, p) for k in MISTAKE_TYPES for p in simulate_predictions(seed, k, gold, reading)]
     names = [{"kendall_tau_a": f"kendall_{reading.kendall}"}.get(name, name) for name in METRICS]
     measures = [find_metric(name) for name in names]
@@ -311,11 +311,11 @@ def naive_column(values, ratios, kept):
 
 
 @pytest.mark.parametrize("reading", [LITERAL, FITTED, replace(LITERAL, kendall="tau_b")])
-def test_coverages_are_those_of_plain_loops(monkeypatch, reading):
-    monkeypatch.setattr(synthetic_experiment, "CASES", 2)
-    monkeypatch.setattr(synthetic_experiment, "DOCUMENTS", 30)
-    expected = naive_coverages(3, reading)
-    assert SyntheticRun(3).compute_coverages(reading) == pytest.approx(np.array(expected), abs=1e-9)
+def test_coverages_are_those_of_plain_loops(reading):
+    size = {"cases": 2, "documents": 30}
+    expected = naive_coverages(3, reading, size)
+    found = SyntheticRun(3, **size).compute_coverages(reading)
+    assert found == pytest.approx(np.array(expected), abs=1e-9)
 
 
 def test_the_f_measure_is_averaged_over_the_levels_that_a_reading_names(gold):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from ordinate.errors import BadStore
 from ordinate.experiment.workers import limit_to_one_thread
-from ordinate.models import model_files, tree_ensemble
+from ordinate.models import model_files
 from ordinate.models.tree_ensemble import LEAF, TreeEnsemble
 
 RNG = np.random.default_rng(0)
@@ -99,12 +99,10 @@ def test_probabilities_of_all_levels_sum_to_one(name):
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_blocks_change_nothing(monkeypatch, name):
+def test_blocks_change_nothing(name):
     trees, _ = fitted(name)
-    before = trees.predict(NEW).tolist()
-    monkeypatch.setattr(tree_ensemble, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(tree_ensemble, "BLOCK_CELLS", 20)
-    assert trees.predict(NEW).tolist() == before
+    blocks = trees.predict(NEW, block_rows=7, block_cells=20)
+    assert blocks.tolist() == trees.predict(NEW).tolist()
     assert trees.predict(NEW[:0]).shape == (0, trees.outputs)
 
 

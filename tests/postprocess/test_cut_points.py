@@ -29,6 +29,12 @@ from ordinate.metrics import find_metric, list_metrics, metric
 from ordinate.metrics.catalogue import CATALOGUE
 from ordinate.postprocess import cut_search
 from ordinate.postprocess.cut_points import CutPoints
+from ordinate.postprocess.cut_search import (
+    COLUMN_METRICS,
+    ScoreOrderedItems,
+    maximise_column_worth,
+    search_best_cuts,
+)
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
@@ -252,34 +258,45 @@ def many(n, seed=3):
     return gold + rng.normal(0, 1, n), gold
 
 
+def many_items(n):
+    scores, gold = many(n)
+    ranks = np.unique(scores, return_inverse=True)[1]
+    return ScoreOrderedItems.of(Scale.of("0..5"), ranks, gold, np.ones(n))
+
+
 @pytest.mark.parametrize("expression", ["f1_macro", "mutual_information", "purity"])
-def test_grouped_scores_are_not_exact_and_lose_little(expression, monkeypatch):
-    scores, gold = many(600)
-    exact = CutPoints(expression, scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_search, "MOST_SCORES", 100)
-    grouped = CutPoints(expression, scale="0..5").fit(scores, gold)
-    assert exact.exact_
-    assert not grouped.exact_
-    assert exact.value_ - 0.01 < grouped.value_ <= exact.value_ + 1e-12
+def test_grouped_scores_are_not_exact_and_lose_little(expression):
+    items, metric = many_items(600), find_metric(expression)
+    places, exact = search_best_cuts(metric, items)
+    grouped_places, grouped_exact = search_best_cuts(metric, items, most_scores=100)
+    best, grouped = (float(metric(items.tabulate_cuts(x))) for x in (places, grouped_places))
+    assert exact
+    assert not grouped_exact
+    assert best - 0.01 < grouped <= best + 1e-12
 
 
-def test_columns_in_blocks_are_the_same_as_at_once(monkeypatch):
-    scores, gold = many(200)
-    at_once = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_search, "MOST_SEGMENT_CELLS", 1 << 12)
-    in_blocks = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
-    assert in_blocks.cuts_.tolist() == at_once.cuts_.tolist()
+def test_columns_in_blocks_are_the_same_as_at_once():
+    items = many_items(200)
+    gold = (items.gold / 200)[:, None, None]
+
+    def worth(segments):
+        return COLUMN_METRICS["f1_macro"](segments / 200, gold, 0.0)
+
+    at_once = maximise_column_worth(worth, items.below)
+    in_blocks = maximise_column_worth(worth, items.below, most_cells=1 << 12)
+    assert in_blocks.tolist() == at_once.tolist()
 
 
 def test_a_search_over_many_scores_ends_between_neighbouring_scores(monkeypatch):
-    scores, gold = many(900)
-    full = CutPoints("mcc", scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_search, "MOST_CANDIDATES", 60)
-    coarse = CutPoints("mcc", scale="0..5").fit(scores, gold)
-    assert coarse.value_ > full.value_ - 0.01
+    items, metric = many_items(900), find_metric("mcc")
+
+    def best_value(**limits):
+        return float(metric(items.tabulate_cuts(search_best_cuts(metric, items, **limits)[0])))
+
+    coarse = best_value(most_candidates=60)
+    assert coarse > best_value() - 0.01
     monkeypatch.setattr(cut_search, "_refine_cuts", lambda _metric, _items, places, _stops: places)
-    unrefined = CutPoints("mcc", scale="0..5").fit(scores, gold)
-    assert coarse.value_ > unrefined.value_
+    assert coarse > best_value(most_candidates=60)
 
 
 def test_a_hundred_thousand_distinct_scores_are_fitted_exactly():

@@ -128,15 +128,14 @@ def test_slopes_and_bends_are_those_of_the_value(method, monkeypatch):
     assert at(here).bend == pytest.approx(np.array(bend), abs=1e-8)
 
 
-def test_the_search_never_goes_up_and_ends(monkeypatch):
+def test_the_search_never_goes_up_and_ends():
     def steep(x):  # |x|³ + x: Newton's first steps from far away are too short, not too long
         return Derivatives(float(abs(x[0]) ** 3 + x[0]), 3 * x * abs(x) + 1, 6 * abs(x)[:, None])
 
     assert minimise_convex(steep, np.array([9.0])) == pytest.approx(-(3**-0.5), abs=1e-6)
     nowhere_lower = Derivatives(0.0, np.ones(1), np.eye(1))
     assert minimise_convex(lambda _: nowhere_lower, np.array([2.0])) == [2.0]
-    monkeypatch.setattr("ordinate.postprocess.recalibration.MOST_STEPS", 1)
-    assert 1 < minimise_convex(steep, np.array([9.0]))[0] < 9
+    assert 1 < minimise_convex(steep, np.array([9.0]), most_steps=1)[0] < 9
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 10])
@@ -164,9 +163,7 @@ def test_each_curve_is_the_isotonic_regression_of_scikit_learn(decimals, weighte
 def test_pooling_is_the_greatest_lowest_mean(pairs, worth):
     y, weights = np.array(pairs, float).T
     x = np.arange(len(y), dtype=float)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ordinate.postprocess.isotonic.WORTHWHILE_SHARE", worth)
-        fitted = fit_isotonic(x, y, weights)(x)
+    fitted = fit_isotonic(x, y, weights, worthwhile_share=worth)(x)
     sums, totals = np.append(0, np.cumsum(y * weights)), np.append(0, np.cumsum(weights))
 
     def mean(first, last):

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from ordinate.errors import BadInput
-from ordinate.readers import file_formats
-from ordinate.readers.duckdb_connection import connect, read_rows
-from ordinate.readers.file_formats import BUFFER_BYTES, open_sources
+from ordinate.readers.duckdb_connection import LONGEST_LINE, connect, read_rows
+from ordinate.readers.file_formats import open_sources
+
+SHORT_LINE = 200_000  # bytes: a file with several buffers is still small
 
 # --- folders named column=value ------------------------------------------------------------------
 
@@ -107,16 +108,16 @@ def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_
 # --- long rows -----------------------------------------------------------------------------------
 
 
-def rows_of(path):
+def rows_of(path, **limits):
     """How many rows and letters are read of a file."""
-    with connect() as connection, open_sources(connection, None, None) as reader:
+    with connect() as connection, open_sources(connection, None, None, **limits) as reader:
         source = reader.describe_files([str(path)])[0]
         letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
         return read_rows(connection, letters + source.sql, source.name)[0]
 
 
 @pytest.mark.parametrize(
-    "text", ["x" * (BUFFER_BYTES + 1), '"' + "a line\n" * (BUFFER_BYTES // 7 + 1) + '"']
+    "text", ["x" * (2 * LONGEST_LINE + 1), '"' + "a line\n" * (2 * LONGEST_LINE // 7 + 1) + '"']
 )
 def test_a_last_row_of_more_than_32_mb_is_not_dropped_but_refused(tmp_path, text):
     path = tmp_path / "long.csv"
@@ -130,15 +131,8 @@ def test_quoted_line_breaks_above_32_mb_are_read(tmp_path):
     path = tmp_path / "quoted.csv"
     text = "A1,A2,fine\r\n" * 100_000
     path.write_text("gold,predicted,text\r\n" + f'A1,A1,"{text}"\r\n' * 30, newline="")
-    assert path.stat().st_size > BUFFER_BYTES
+    assert path.stat().st_size > 2 * LONGEST_LINE
     assert rows_of(path) == (30, 30 * len(text))
-
-
-@pytest.fixture
-def small_buffers(monkeypatch):
-    monkeypatch.setattr(file_formats, "LONGEST_LINE", 200_000)
-    monkeypatch.setattr(file_formats, "BUFFER_BYTES", 400_000)
-    return 200_000
 
 
 def csv_file(path, texts, end="\n"):
@@ -151,24 +145,25 @@ def csv_file(path, texts, end="\n"):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_file_is_read_whole_or_refused(tmp_path, small_buffers, seed):
+def test_a_file_is_read_whole_or_refused(tmp_path, seed):
     chance = random.Random(seed)  # noqa: S311 - of a test
     end = chance.choice(["\n", "\r\n", "\r"])
     pieces = chance.sample(["plain ", 'say "hi" ', "a,b,", f"A1,A2,x{end}", f"word{end}", '""'], 3)
     most = chance.choice([20, 2_000, 20_000])
     count = 3_000_000 // most // 20
     texts = [chance.choice(pieces) * chance.randint(0, most) for _ in range(count)]
-    texts = [text[: small_buffers // 3] for text in texts]
+    texts = [text[: SHORT_LINE // 3] for text in texts]
     long = chance.random() < 0.5
     if long:
         size = chance.choice([1.1, 2.1, 4.0])
-        texts[chance.choice([0, -1, -1, len(texts) // 2])] = "y" * int(small_buffers * size)
+        texts[chance.choice([0, -1, -1, len(texts) // 2])] = "y" * int(SHORT_LINE * size)
     path = csv_file(tmp_path / "any.csv", texts, end)
     if long:
         with pytest.raises(BadInput, match="cannot be read"):
-            rows_of(path)
+            rows_of(path, longest_line=SHORT_LINE)
     else:
-        assert rows_of(path) == (len(texts), sum(map(len, texts)))
+        found = rows_of(path, longest_line=SHORT_LINE)
+        assert found == (len(texts), sum(map(len, texts)))
 
 
 HEADER, ROW = "gold,predicted,text\n", "A1,A1,x\n"
@@ -185,29 +180,26 @@ QUOTED = HEADER + 'A1,A2,"two\nlines"\n' * 50_000
 @pytest.mark.parametrize("start", ["", LARGE, QUOTED])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("broken", BROKEN)
-@pytest.mark.usefixtures("small_buffers")
 def test_a_broken_file_is_refused_however_large_it_is(tmp_path, broken, start, packed):
     path = tmp_path / ("broken.csv.gz" if packed else "broken.csv")
     text = (start + BROKEN[broken].removeprefix(HEADER) if start else BROKEN[broken]).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
     with pytest.raises(BadInput, match="cannot be read"):
-        rows_of(path)
+        rows_of(path, longest_line=SHORT_LINE)
 
 
 @pytest.mark.parametrize("tail", ["\n \n", "\nA1\n", "\nA1,A2\n", '\n""\n', "\n \nA1,A2,w\n"])
-@pytest.mark.usefixtures("small_buffers")
 def test_a_long_row_before_a_malformed_line_is_refused(tmp_path, tail):
     path = tmp_path / "long.csv"
     path.write_text(HEADER + ROW * 10 + "A1,A2," + "x" * 500_000 + tail)
     with pytest.raises(BadInput, match="cannot be read"):
-        rows_of(path)
+        rows_of(path, longest_line=SHORT_LINE)
 
 
-@pytest.mark.usefixtures("small_buffers")
 def test_quotes_within_plain_cells_are_read_as_they_stand(tmp_path):
     path = tmp_path / "inches.csv"
     path.write_text(LARGE + 'A1,A2,a 5" disk\n' + ROW)
-    assert rows_of(path)[0] == 100_002
+    assert rows_of(path, longest_line=SHORT_LINE)[0] == 100_002
 
 
 def test_a_folder_named_like_an_option_of_the_reader_changes_nothing(tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ordinate.errors import BadInput
-from ordinate.readers import item_columns
 from ordinate.readers.item_columns import read_columns
 
 
@@ -24,14 +23,13 @@ def test_files_follow_each_other(tmp_path):
     assert found["x"].tolist() == [1, 1, 2, 2]
 
 
-def test_too_many_rows_and_unknown_columns_are_refused(tmp_path, monkeypatch):
+def test_too_many_rows_and_unknown_columns_are_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x\n1\n2\n")
     with pytest.raises(BadInput, match="has no column 'y'"):
         read_columns([str(path)], ["y"])
-    monkeypatch.setattr(item_columns, "MOST_CELLS", 1)
     with pytest.raises(BadInput, match="2 rows are too many"):
-        read_columns([str(path)], ["x"])
+        read_columns([str(path)], ["x"], most_rows=1)
 
 
 def test_items_keep_their_rows_and_files_when_some_are_left_out(tmp_path, monkeypatch):

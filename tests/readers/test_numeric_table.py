@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ordinate.errors import BadInput, BadValues
-from ordinate.readers import numeric_table
 from ordinate.readers.numeric_table import read_numeric_table
 
 
@@ -14,10 +13,10 @@ def written(folder, header, rows):
     return str(path)
 
 
-def test_more_columns_than_one_query_takes_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "COLUMNS_PER_QUERY", 3)
+def test_more_columns_than_one_query_takes_are_read_whole(tmp_path):
     rows = [",".join([*(f"{r * 10 + c}" for c in range(8)), "x"]) for r in range(50)]
-    found = read_numeric_table(written(tmp_path, ",".join(f"c{k}" for k in range(9)), rows))
+    path = written(tmp_path, ",".join(f"c{k}" for k in range(9)), rows)
+    found = read_numeric_table(path, columns_per_query=3)
     assert found.names == tuple(f"c{k}" for k in range(8))
     assert found.texts == ("c8",)
     assert (found.matrix == np.arange(50)[:, None] * 10 + np.arange(8)).all()
@@ -60,10 +59,9 @@ def test_names_that_look_like_sql_are_names(tmp_path):
     assert read_numeric_table(path).names == ('a"; DROP TABLE x; --', "'b")
 
 
-def test_a_file_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "MOST_CELLS", 5)
+def test_a_file_too_large_for_memory_is_refused_before_it_is_read(tmp_path):
     with pytest.raises(BadInput, match=r"3 rows of 2 columns: too many to hold in memory"):
-        read_numeric_table(written(tmp_path, "a,b", ["1,2", "2,3", "3,4"]))
+        read_numeric_table(written(tmp_path, "a,b", ["1,2", "2,3", "3,4"]), most_cells=5)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +83,10 @@ def test_numbers_that_only_people_read_are_refused_and_not_left_out(tmp_path, ce
     assert read_numeric_table(path, ["a"], delimiter=";").names == ("a",)
 
 
-def test_all_columns_of_such_numbers_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "COLUMNS_PER_QUERY", 1)
+def test_all_columns_of_such_numbers_are_named(tmp_path):
     path = written(tmp_path, "a;b;c", ["1,5;1;2,5", "2,5;2;3,5"])
     with pytest.raises(BadInput, match=r"numbers in 'a', 'c' are written as '1,5'"):
-        read_numeric_table(path, delimiter=";")
+        read_numeric_table(path, delimiter=";", columns_per_query=1)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ordinate.errors import (
     NoItems,
     OffScale,
 )
-from ordinate.readers import reliability as reading
 from ordinate.readers.item_query import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
@@ -51,7 +50,11 @@ def write(data, name="items.csv"):
 
 
 def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **columns):
-    options = {key: columns.pop(key) for key in ("renormalize", "blocks") if key in columns}
+    options = {
+        key: columns.pop(key)
+        for key in ("renormalize", "blocks", "rows_per_block")
+        if key in columns
+    }
     wanted = LabelColumns(gold="level", **columns)
     return count_probabilities(list(paths), wanted, named, parts, scale, missing, **options)
 
@@ -123,12 +126,10 @@ def test_weights_and_blocks():
     same(found, in_memory(weights=WEIGHTS, blocks=8))
 
 
-def test_the_size_of_portions_does_not_matter(monkeypatch):
+def test_the_size_of_portions_does_not_matter():
     path = write(frame())
     whole = count(path, blocks=4).blocks
-    monkeypatch.setattr(reading, "ROWS_PER_CHUNK", 32)
-    monkeypatch.setattr(reading, "ROWS_PER_BLOCK", 7)
-    same(count(path, blocks=4).blocks, whole)
+    same(count(path, blocks=4, rows_per_block=7).blocks, whole)
 
 
 def test_the_scale_may_be_a_preset_that_all_gold_labels_are_on():

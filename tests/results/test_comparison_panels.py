@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from strategies import scale_of
 from ordinate.errors import (
     MissingLabels,
 )
-from ordinate.inference import system_differences
 from ordinate.inference.paired_tests import permutation_test
+from ordinate.inference.system_differences import resample_jointly
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
+from ordinate.results import leaderboard
 from ordinate.results.comparison import compare
 from ordinate.results.evaluation import evaluate
 
@@ -86,7 +88,7 @@ def test_a_metric_without_a_meaning_for_silence_leaves_out_only_the_silent_syste
 def test_too_many_rows_to_draw_change_nothing_for_a_system_without_a_value(
     monkeypatch, metric, odd
 ):
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
+    monkeypatch.setattr(leaderboard, "resample_jointly", partial(resample_jointly, most_rows=0))
     board = board_of(GOLD, SYSTEMS | {"odd": odd}, metric, missing="worst")
     assert board.get_standing("odd").rank is None
     assert [one.rank for one in board.standings[:4]] == [1, 2, 3, 4]
@@ -96,7 +98,7 @@ def test_too_many_rows_to_draw_change_nothing_for_a_system_without_a_value(
 def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
     gold, systems = sampled(SIZE, 1500, 4, [0.5, 0.6, 0.9])
     drawn = board_of(gold, systems, resamples=2000)
-    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
+    monkeypatch.setattr(leaderboard, "resample_jointly", partial(resample_jointly, most_rows=0))
     normal = board_of(gold, systems, resamples=2000)
     for one, other in zip(drawn.pairs, normal.pairs, strict=True):
         assert one.difference == other.difference

@@ -59,7 +59,8 @@ class SearchContext:
     progress: ProgressCallback = ignore_progress
     rows: Positions | None = None
     subset: str = ""
-    started: float = field(default_factory=time.monotonic, repr=False)  # one clock for all subsets
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    started: float = field(default_factory=time.monotonic, repr=False)  # the same for all subsets
     loaded: dict[str, LabelledFeatures] = field(default_factory=dict, repr=False)  # by workers, too
     best_trials: dict[tuple[str, str], BestTrial] = field(default_factory=dict, repr=False)
 
@@ -109,7 +110,7 @@ class SearchContext:
     def is_timed_out(self) -> bool:
         """Whether the time that a run was given is over."""
         limit = self.settings.timeout
-        return limit is not None and time.monotonic() - self.started >= limit
+        return limit is not None and self.clock() - self.started >= limit
 
     def report_progress(self, stage: str, share: float, note: str = "") -> None:
         """Report how much of a stage is done."""

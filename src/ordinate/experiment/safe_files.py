@@ -33,7 +33,7 @@ __all__ = [
     "write_text",
 ]
 
-CHUNK = 1 << 20  # bytes read at once
+CHUNK_SIZE = 1 << 20  # bytes read at once
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened
 
 
@@ -96,11 +96,11 @@ def _refuse_existing(path: Path) -> None:
 # --- names ---------------------------------------------------------------------------------------
 
 
-def hash_file(path: Path) -> str:
+def hash_file(path: Path, *, chunk_size: int = CHUNK_SIZE) -> str:
     """Return the hash of a file's bytes, however large it is."""
     found = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(chunk_size):
             found.update(chunk)
     return found.hexdigest()
 

@@ -15,23 +15,25 @@ BLOCK_SIZE = 1 << 20  # cells of matrices evaluated at once
 CELL_STEP, MATRIX_STEP = 1e-3, 1e-5  # shares of the cell's weight and of the total weight
 
 
-def compute_influence(metric: Metric, matrix: ConfusionMatrix) -> Array:
+def compute_influence(
+    metric: Metric, matrix: ConfusionMatrix, *, block_size: int = BLOCK_SIZE
+) -> Array:
     """Return the influence [K, K + 1] of each cell: the derivative of the metric towards it.
 
     It is 0 for empty cells: no item has it.
     """
     cells = matrix.weights.reshape(-1)
     influence = np.zeros(cells.shape)
-    for block in split_cells_into_blocks(matrix):
+    for block in split_cells_into_blocks(matrix, block_size):
         steps = np.minimum(CELL_STEP * cells[block] / matrix.total, MATRIX_STEP)
         influence[block] = _differentiate_by_cell(metric, matrix, block, steps)
     return influence.reshape(matrix.weights.shape)
 
 
-def split_cells_into_blocks(matrix: ConfusionMatrix) -> list[Array]:
+def split_cells_into_blocks(matrix: ConfusionMatrix, block_size: int = BLOCK_SIZE) -> list[Array]:
     """Return the filled cells in blocks, so that a matrix for each cell of one fits into memory."""
     filled = np.flatnonzero(matrix.weights)
-    count = max(1, -(-len(filled) * matrix.weights.size // BLOCK_SIZE))
+    count = max(1, -(-len(filled) * matrix.weights.size // block_size))
     return np.array_split(filled, count)
 
 

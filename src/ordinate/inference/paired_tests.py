@@ -54,7 +54,14 @@ class TestResult:
 # --- permutation ---------------------------------------------------------------------------------
 
 
-def permutation_test(metric: Metric, pairs: PairedPredictions, seed: int = 0) -> TestResult:
+def permutation_test(
+    metric: Metric,
+    pairs: PairedPredictions,
+    seed: int = 0,
+    *,
+    most_states: int = MOST_STATES,
+    most_swaps: int = MOST_SWAPS,
+) -> TestResult:
     """Test whether two systems are exchangeable, given gold: swap their predictions of the items.
 
     Clusters are swapped as units. All swaps are tried where they are few;
@@ -70,8 +77,8 @@ def permutation_test(metric: Metric, pairs: PairedPredictions, seed: int = 0) ->
         return TestResult(math.nan, note=metric.undefined_when or "the metric is undefined here")
     return (
         _enumerate_swaps(metric, swaps, observed)
-        if swaps.states <= MOST_STATES
-        else _sample_swaps(metric, swaps, observed, seed)
+        if swaps.states <= most_states
+        else _sample_swaps(metric, swaps, observed, seed, most_swaps)
     )
 
 
@@ -225,13 +232,15 @@ def _mark_extreme_swaps(metric: Metric, swaps: _Swaps, candidates: Array, observ
     return ~(differences < observed - TIE_TOLERANCE)
 
 
-def _sample_swaps(metric: Metric, swaps: _Swaps, observed: float, seed: int) -> TestResult:
+def _sample_swaps(
+    metric: Metric, swaps: _Swaps, observed: float, seed: int, most: int
+) -> TestResult:
     """Swap at random until enough swaps are as extreme as the data (Besag and Clifford 1991)."""
     rng = np.random.default_rng(seed)
     block = min(1_000, max(1, BLOCK_SIZE // swaps.size))
     extreme = drawn = 0
-    while drawn < MOST_SWAPS:
-        size = min(block, MOST_SWAPS - drawn)
+    while drawn < most:
+        size = min(block, most - drawn)
         hits = _mark_extreme_swaps(metric, swaps, swaps.sample(rng, size), observed)
         if extreme + hits.sum() >= ENOUGH_EXTREME_SWAPS:
             last = drawn + int(np.flatnonzero(hits)[ENOUGH_EXTREME_SWAPS - extreme - 1]) + 1

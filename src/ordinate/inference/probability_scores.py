@@ -145,7 +145,11 @@ def estimate_paired_difference(
 
 
 def simulate_perfect_calibration(
-    metric: Metric, reliability: Reliability, settings: ConfidenceIntervals
+    metric: Metric,
+    reliability: Reliability,
+    settings: ConfidenceIntervals,
+    *,
+    most_cells: int = MOST_CELLS,
 ) -> PerfectCalibration:
     """Simulate events from the probabilities, and return the metric under perfect calibration.
 
@@ -159,7 +163,7 @@ def simulate_perfect_calibration(
     bins = reliability.bins[key]
     if key[0] == "levels" and len(reliability.scale) == 2:  # two levels are one event
         bins = ReliabilityBins(*(part[:1] for part in bins))
-    step = max(1, MOST_CELLS // bins.f.size)
+    step = max(1, most_cells // bins.f.size)
     sizes = [min(step, settings.resamples - start) for start in range(0, settings.resamples, step)]
     values = np.concatenate(
         [metric(_replace_bins(reliability, key, _resample_events(bins, k, rng), k)) for k in sizes]

@@ -287,6 +287,8 @@ def resample_poisson(
     predictions: Floats,
     settings: ConfidenceIntervals,
     weights: Floats | None = None,
+    *,
+    chunk_size: int = CHUNK_SIZE,
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
@@ -301,8 +303,8 @@ def resample_poisson(
             rates, weights = weights, None
     centre = float(targets.mean()), float((predictions - targets).mean())
     sums, items = np.zeros((settings.resamples, 8)), np.zeros(settings.resamples)
-    for start in range(0, len(targets), CHUNK_SIZE):
-        chunk = slice(start, start + CHUNK_SIZE)
+    for start in range(0, len(targets), chunk_size):
+        chunk = slice(start, start + chunk_size)
         e = predictions[chunk] - targets[chunk]
         d, f = targets[chunk] - centre[0], e - centre[1]
         powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)

@@ -38,6 +38,8 @@ def resample_jointly(
     progress: ProgressCallback | None = None,
     *,
     tails: bool = True,
+    most_rows: int = MOST_ROWS,
+    block_size: int = LARGE_BLOCK_SIZE,
 ) -> dict[str, Array]:
     """Return the values [B, S] of metrics, by expression, on items resampled for all systems.
 
@@ -46,11 +48,13 @@ def resample_jointly(
     clusters (without its long tails, if only the spread is needed).
     """
     few = panel.groups is not None and 2 <= len(panel.group_values) < FEW_CLUSTERS
-    large = panel.groups is None and len(panel) > MOST_ROWS
+    large = panel.groups is None and len(panel) > most_rows
     modelled = [metric for metric in metrics if (few or large) and metric.smooth]
     values = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in values]
-    return values | _resample_values(panel, rest, resamples, progress) if rest else values
+    if rest:
+        values |= _resample_values(panel, rest, resamples, progress, block_size)
+    return values
 
 
 def _resample_values(
@@ -58,17 +62,19 @@ def _resample_values(
     metrics: Sequence[Metric],
     resamples: Resampling,
     progress: ProgressCallback | None,
+    block_size: int,
 ) -> dict[str, Array]:
     size = len(panel.scale)
     cells_per_resample = len(panel.systems) * size * (size + 1)
     order = _order_rows(panel)
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        cells = _count_matrices(panel, _resample_weights(panel, order, rng, count))
+        weights = _resample_weights(panel, order, rng, count)
+        cells = _count_matrices(panel, weights, block_size)
         return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
 
     blocks = resamples.run_in_blocks(
-        len(panel) + cells_per_resample, work, block=LARGE_BLOCK_SIZE, progress=progress
+        len(panel) + cells_per_resample, work, block=block_size, progress=progress
     )
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: column for metric, column in zip(metrics, values, strict=True)}
@@ -120,13 +126,13 @@ def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) 
     return weights
 
 
-def _count_matrices(panel: Panel, weights: Array) -> Array:
+def _count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
     """Return the matrices [count, S, K, K + 1] of all systems: sums of rows by prediction."""
     size, systems = len(panel.scale), len(panel.systems)
     cells = np.zeros((len(weights), systems, size, size + 1))
     for level in range(size):
         rows = np.flatnonzero(panel.rows[:, 0] == level)
-        step = max(1, LARGE_BLOCK_SIZE // max(1, len(rows) * (size + 1)))
+        step = max(1, block_size // max(1, len(rows) * (size + 1)))
         for first in range(0, systems, step) if len(rows) else ():
             predicted = panel.rows[rows, 1 + first : 1 + first + step]
             indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
@@ -229,6 +235,7 @@ def compare_pairs(
     *,
     least: Array | None = None,
     widest: Array | None = None,
+    block_size: int = LARGE_BLOCK_SIZE,
 ) -> SystemDifferences:
     """Compare pairs of systems by values [S] and joint resamples [B, S] of them.
 
@@ -241,7 +248,13 @@ def compare_pairs(
     statistic = _standardise_difference(np.abs(value), error)
     order = np.argsort(-statistic, kind="stable")
     alone, stepped, largest = _count_exceedances(
-        resampled, first, second, value, error, statistic, order
+        _split_resamples(resampled, len(value), block_size),
+        first,
+        second,
+        value,
+        error,
+        statistic,
+        order,
     )
     if widest is not None:
         ranked = np.sort(widest)
@@ -279,8 +292,8 @@ def smallest_attainable_p(panel: Panel) -> Array:
     return np.minimum(1.0, 2.0 ** (1.0 - counts_apart))
 
 
-def _split_resamples(resampled: Array, pairs: int) -> list[Array]:
-    step = max(1, LARGE_BLOCK_SIZE // max(1, pairs))
+def _split_resamples(resampled: Array, pairs: int, block_size: int) -> list[Array]:
+    step = max(1, block_size // max(1, pairs))
     return [resampled[start : start + step] for start in range(0, len(resampled), step)]
 
 
@@ -297,7 +310,7 @@ def _standardise_difference(difference: Array, error: Array) -> Array:
 
 
 def _count_exceedances(
-    resampled: Array,
+    blocks: list[Array],
     first: Array,
     second: Array,
     value: Array,
@@ -312,7 +325,7 @@ def _count_exceedances(
     """
     alone, stepped = np.zeros(len(value)), np.zeros(len(value))
     largest = []
-    for part in _split_resamples(resampled, len(value)):
+    for part in blocks:
         away = np.abs(part[:, first] - part[:, second] - value)
         away = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
         alone += (away >= statistic - TIE_TOLERANCE).sum(axis=0)
@@ -335,11 +348,11 @@ def rank_systems(merits: Array) -> Array:
     return better.sum(axis=-1) + 1
 
 
-def compute_rank_shares(merits: Array) -> Array:
+def compute_rank_shares(merits: Array, *, block_size: int = LARGE_BLOCK_SIZE) -> Array:
     """Return how often each system [S] had each rank [S] in resamples [B, S]."""
     count, systems = merits.shape
     shares = np.zeros((systems, systems))
-    step = max(1, LARGE_BLOCK_SIZE // systems**2)
+    step = max(1, block_size // systems**2)
     for start in range(0, count, step):
         ranks = rank_systems(merits[start : start + step])
         place = np.arange(systems) * systems + ranks - 1

@@ -85,6 +85,8 @@ def compute_robustness(
     systems: ArrayLike | None = None,
     cases: ArrayLike | None = None,
     pairs: Array | None = None,
+    *,
+    most_rankings: int = MOST_RANKINGS,
 ) -> Array:
     """Return the mean over pairs of test cases of Spearman's correlation of the rankings there.
 
@@ -105,7 +107,9 @@ def compute_robustness(
     alone = systems is None and cases is None
     robustness = np.stack(
         [
-            _compute_metric_robustness(rows, system_counts, case_counts, pairs, alone=alone)
+            _compute_metric_robustness(
+                rows, system_counts, case_counts, pairs, most_rankings, alone=alone
+            )
             for rows in values
         ],
         axis=-1,
@@ -115,14 +119,20 @@ def compute_robustness(
 
 
 def _compute_metric_robustness(
-    values: Array, systems: Array, cases: Array, pairs: Array | None, *, alone: bool
+    values: Array,
+    systems: Array,
+    cases: Array,
+    pairs: Array | None,
+    most_rankings: int,
+    *,
+    alone: bool,
 ) -> Array:
     """Return the robustness [B] of one metric, by the way that takes the fewest rankings."""
     patterns, which = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
     cases_by_pattern = [
         np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))
     ]
-    many = len(patterns) > 1 and len(patterns) * values.shape[1] > MOST_RANKINGS
+    many = len(patterns) > 1 and len(patterns) * values.shape[1] > most_rankings
     if many and alone:
         return average_defined(
             _correlate_every_pair(values)[np.triu_indices(values.shape[1], 1)][None]

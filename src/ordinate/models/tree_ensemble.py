@@ -70,14 +70,16 @@ class TreeEnsemble:
 
     # --- predictions -------------------------------------------------------------------------
 
-    def predict(self, matrix: Any) -> Floats:
+    def predict(
+        self, matrix: Any, *, block_rows: int = BLOCK_ROWS, block_cells: int = BLOCK_CELLS
+    ) -> Floats:
         """Return predictions [N, outputs] for dense or sparse features [N, width]."""
         sums = np.empty((matrix.shape[0], len(self.offset)), self.nodes.value.dtype)
         sums[:] = self.offset
-        rows = max(1, min(BLOCK_ROWS, BLOCK_FEATURES // max(1, len(self._used_features))))
+        rows = max(1, min(block_rows, BLOCK_FEATURES // max(1, len(self._used_features))))
         for start in range(0, len(sums), rows):
             block = self._select_features(matrix[start : start + rows])
-            self._add_leaves(block, sums[start : start + rows])
+            self._add_leaves(block, sums[start : start + rows], block_cells)
         return LINKS[self.link](sums, len(self.roots))
 
     def _select_features(self, rows: Any) -> NDArray[Any]:
@@ -88,9 +90,9 @@ class TreeEnsemble:
             found = np.where(found == 0.0, self.absent, found)
         return np.ascontiguousarray(found, self.nodes.threshold.dtype)
 
-    def _add_leaves(self, x: NDArray[Any], sums: NDArray[Any]) -> None:
+    def _add_leaves(self, x: NDArray[Any], sums: NDArray[Any], block_cells: int) -> None:
         """Add the leaves of all trees to the sums [N, K]; rounding depends on the order."""
-        batch, outputs = max(1, BLOCK_CELLS // len(x)), len(self.offset)
+        batch, outputs = max(1, block_cells // len(x)), len(self.offset)
         batches = (
             self.nodes.value[self._find_leaves(x, start, start + batch)]
             for start in range(0, len(self.roots), batch)

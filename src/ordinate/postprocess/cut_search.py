@@ -70,7 +70,13 @@ class ScoreOrderedItems(NamedTuple):
         return ScoreOrderedItems(self.matrix, self.below[stops])
 
 
-def search_best_cuts(metric: Metric, items: ScoreOrderedItems) -> tuple[Places, bool]:
+def search_best_cuts(
+    metric: Metric,
+    items: ScoreOrderedItems,
+    *,
+    most_scores: int = MOST_SCORES,
+    most_candidates: int = MOST_CANDIDATES,
+) -> tuple[Places, bool]:
     """Return the best places known, and whether there are provably no better ones."""
     name = metric.alias_of or metric.name
     linear = metric.linear and metric.direction != "zero"
@@ -86,8 +92,8 @@ def search_best_cuts(metric: Metric, items: ScoreOrderedItems) -> tuple[Places, 
         base = CHANCE_CORRECTED_METRICS[name](metric, items.matrix.scale)
         return _maximise_beyond_chance(metric, base, items), True
     if name in COLUMN_METRICS:
-        return _maximise_by_columns(metric, COLUMN_METRICS[name], items)
-    return _climb_from_starts(metric, items), False
+        return _maximise_by_columns(metric, COLUMN_METRICS[name], items, most_scores)
+    return _climb_from_starts(metric, items, most_candidates), False
 
 
 def is_best_value(metric: Metric, value: float) -> bool:
@@ -142,9 +148,9 @@ def _maximise_beyond_chance(metric: Metric, linear: Metric, items: ScoreOrderedI
 
 
 def _maximise_by_columns(
-    metric: Metric, worth: ColumnWorth, items: ScoreOrderedItems
+    metric: Metric, worth: ColumnWorth, items: ScoreOrderedItems, most_scores: int
 ) -> tuple[Places, bool]:
-    stops = _choose_stops(items, MOST_SCORES)
+    stops = _choose_stops(items, most_scores)
     coarse, total = items.coarsen(stops), items.gold.sum()
     gold = (items.gold / total)[:, None, None]
 
@@ -164,9 +170,9 @@ def _maximise_by_columns(
 # --- coordinate ascent ---------------------------------------------------------------------------
 
 
-def _climb_from_starts(metric: Metric, items: ScoreOrderedItems) -> Places:
+def _climb_from_starts(metric: Metric, items: ScoreOrderedItems, most_candidates: int) -> Places:
     """Climb from several starts, one cut after the other, and keep the best."""
-    stops = _choose_stops(items, MOST_CANDIDATES)
+    stops = _choose_stops(items, most_candidates)
     starts = [
         _place_by_shares(items, items.gold),
         _place_by_shares(items, np.ones_like(items.gold)),
@@ -293,7 +299,9 @@ def maximise_cell_credit(credit: Floats, below: Floats) -> Places:
     return places
 
 
-def maximise_column_worth(worth: SegmentWorth, below: Floats) -> Places:
+def maximise_column_worth(
+    worth: SegmentWorth, below: Floats, *, most_cells: int = MOST_SEGMENT_CELLS
+) -> Places:
     """Return the places with the largest sum of what each column is worth, in O(U² K).
 
     `worth` takes the weights [K, S, E] by gold level of the items between S places and E others,
@@ -304,7 +312,7 @@ def maximise_column_worth(worth: SegmentWorth, below: Floats) -> Places:
     best = np.full((size, stops), -np.inf)
     via = np.zeros((size, stops), np.intp)
     nothing_yet = np.where(np.arange(stops) == 0, 0.0, -np.inf)
-    step = max(1, MOST_SEGMENT_CELLS // (size * stops))
+    step = max(1, most_cells // (size * stops))
     for start in range(0, stops, step):
         last = min(start + step, stops)
         ends, begins = np.arange(start, last), np.arange(last)

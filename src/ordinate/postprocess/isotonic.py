@@ -27,7 +27,9 @@ class IsotonicCurve(NamedTuple):
         return np.interp(x, self.at, self.values)
 
 
-def fit_isotonic(x: Floats, y: NDArray[Any], weights: Floats) -> IsotonicCurve:
+def fit_isotonic(
+    x: Floats, y: NDArray[Any], weights: Floats, *, worthwhile_share: int = WORTHWHILE_SHARE
+) -> IsotonicCurve:
     """Return the rising curve of y over x with the least weighted sum of squared errors.
 
     >>> fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]), np.ones(4)).values
@@ -36,14 +38,16 @@ def fit_isotonic(x: Floats, y: NDArray[Any], weights: Floats) -> IsotonicCurve:
     at, place = np.unique(np.round(x, EQUAL_DIGITS), return_inverse=True)
     weight = np.bincount(place, weights).astype(float)
     total = np.bincount(place, weights * y).astype(float)
-    first = pool_adjacent_violators(total, weight)
+    first = pool_adjacent_violators(total, weight, worthwhile_share)
     means = np.add.reduceat(total, first) / np.add.reduceat(weight, first)
     last = np.append(first[1:], len(at)) - 1
     ends = np.union1d(first, last)
     return IsotonicCurve(at[ends], means[np.searchsorted(first, ends, side="right") - 1])
 
 
-def pool_adjacent_violators(total: Floats, weight: Floats) -> Indices:
+def pool_adjacent_violators(
+    total: Floats, weight: Floats, worthwhile_share: int = WORTHWHILE_SHARE
+) -> Indices:
     """Return where each block begins when all neighbours whose means do not rise are pooled.
 
     All falling runs are pooled at once, as long as that leaves far fewer blocks; then the few that
@@ -59,7 +63,7 @@ def pool_adjacent_violators(total: Floats, weight: Floats) -> Indices:
         removed = len(first) - len(begins)
         total, weight = np.add.reduceat(total, begins), np.add.reduceat(weight, begins)
         first = first[begins]
-        if removed * WORTHWHILE_SHARE < len(means):
+        if removed * worthwhile_share < len(means):
             return first[_pool_one_by_one(total, weight)]
     return first
 

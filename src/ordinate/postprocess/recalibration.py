@@ -365,7 +365,12 @@ def _assemble_hessian(squares: Floats, products: Floats, plain: Floats) -> Float
 
 
 def minimise_convex(
-    at: Callable[[Floats], Derivatives], start: Floats, low: float = -np.inf, high: float = np.inf
+    at: Callable[[Floats], Derivatives],
+    start: Floats,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    most_steps: int = MOST_STEPS,
 ) -> Floats:
     """Return where a convex function is smallest, by Newton's steps, halved until they descend.
 
@@ -375,7 +380,7 @@ def minimise_convex(
     array([1.])
     """
     here, now = start, at(start)
-    for _ in range(MOST_STEPS):
+    for _ in range(most_steps):
         firm = now.bend + DERIVATIVE_RIDGE * np.eye(len(here))
         aim = np.clip(here - np.linalg.solve(firm, now.slope), low, high)
         gain = float(now.slope @ (here - aim))

@@ -66,15 +66,22 @@ def read_first_cells(path: Path) -> list[str]:
         return []
 
 
-def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -> FeatureMatrix:
+def read_matrix(
+    path: str,
+    names: Sequence[str],
+    id_column: str | None = None,
+    *,
+    columns_per_block: int = COLUMNS_PER_BLOCK,
+) -> FeatureMatrix:
     """Return columns of a file as a matrix; a cell that is no finite number is an error."""
     with connect() as connection, open_sources(connection, None, None) as reader:
         source = _describe_source(connection, reader, path)
         n = int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
         dtype = np.float32 if _is_single_precision(connection, source, names) else np.float64
         matrix = np.empty((n, len(names)), dtype)
-        for start in range(0, len(names), COLUMNS_PER_BLOCK):
-            _fill_matrix(connection, source, matrix, names, start)
+        for start in range(0, len(names), columns_per_block):
+            block = slice(start, start + columns_per_block)
+            _fill_columns(connection, source, matrix[:, block], names[block])
         ids = None if id_column is None else _read_ids(connection, source, id_column)
         return FeatureMatrix(matrix, ids)
 
@@ -104,17 +111,16 @@ def _is_single_precision(connection: Connection, source: FileSource, names: Sequ
     return bool(names) and all(types.get(resolve_column(source, name)) == "FLOAT" for name in names)
 
 
-def _fill_matrix(
-    connection: Connection, source: FileSource, matrix: Array, names: Sequence[str], start: int
+def _fill_columns(
+    connection: Connection, source: FileSource, matrix: Array, names: Sequence[str]
 ) -> None:
-    block = names[start : start + COLUMNS_PER_BLOCK]
     sql_type = "FLOAT" if matrix.dtype == np.float32 else "DOUBLE"
-    cells = (f"TRY_CAST({resolve_column(source, name)} AS {sql_type})" for name in block)
+    cells = (f"TRY_CAST({resolve_column(source, name)} AS {sql_type})" for name in names)
     selected = [f"coalesce({cell}, 'nan'::{sql_type}) AS x{k}" for k, cell in enumerate(cells)]
     query = f"SELECT {', '.join(selected)} FROM {source.sql}"
     found = read_arrays(connection, query, source.name)
-    for k, name in enumerate(block):
-        column = matrix[:, start + k]
+    for k, name in enumerate(names):
+        column = matrix[:, k]
         column[:] = found[f"x{k}"]
         odd = ~np.isfinite(column)
         if odd.any():

@@ -40,7 +40,6 @@ COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
-BUFFER_BYTES = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
 UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
@@ -59,21 +58,33 @@ class FileSource:
 
 @contextmanager
 def open_sources(
-    connection: Connection, delimiter: str | None, encoding: str | None
+    connection: Connection,
+    delimiter: str | None,
+    encoding: str | None,
+    *,
+    longest_line: int = LONGEST_LINE,
 ) -> "Iterator[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
     with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-        yield FileReader(connection, Path(folder), delimiter, encoding)
+        yield FileReader(connection, Path(folder), delimiter, encoding, longest_line=longest_line)
 
 
 class FileReader:
     """Finds files, recognises them, and says how to read them."""
 
     def __init__(
-        self, connection: Connection, folder: Path, delimiter: str | None, encoding: str | None
+        self,
+        connection: Connection,
+        folder: Path,
+        delimiter: str | None,
+        encoding: str | None,
+        *,
+        longest_line: int = LONGEST_LINE,
     ) -> None:
         self.connection, self.folder = connection, folder
         self.delimiter, self.encoding = delimiter, encoding
+        self.longest_line = longest_line
+        self.buffer_bytes = 2 * longest_line  # of a text file that DuckDB holds at a time
         self.copies = 0
 
     def describe_files(self, paths: list[str]) -> list[FileSource]:
@@ -216,8 +227,8 @@ class FileReader:
         sql = (
             f"read_csv({quote_literal(str(path))}, auto_detect=false, header=true, nullstr='', "
             f"delim={quote_literal(columns.delimiter)}, quote='\"', escape='\"', "
-            f"compression='{compression}', max_line_size={LONGEST_LINE}, "
-            f"buffer_size={BUFFER_BYTES}, {PLAIN_FOLDERS}, columns={{{types}}}"
+            f"compression='{compression}', max_line_size={self.longest_line}, "
+            f"buffer_size={self.buffer_bytes}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
         sql = f"{sql}{self._choose_reader(name, path, compression, sql)})"
         return FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
@@ -229,8 +240,8 @@ class FileReader:
         longer than a buffer. One reader alone does neither, but loses a last row whose quote is
         not closed, which a lax reader counts.
         """
-        small = compression == "uncompressed" and path.stat().st_size <= BUFFER_BYTES
-        if small or _rows_are_lines(path, compression):
+        small = compression == "uncompressed" and path.stat().st_size <= self.buffer_bytes
+        if small or _rows_are_lines(path, compression, self.longest_line):
             return ""
         alone = ", parallel=false"
         strict, lax = (
@@ -270,17 +281,17 @@ def _read_header(name: str, path: Path, compression: str, delimiter: str | None)
     return _Header(names, delimiter)
 
 
-def _rows_are_lines(path: Path, compression: str) -> bool:
+def _rows_are_lines(path: Path, compression: str, longest_line: int) -> bool:
     """Tell whether each row is one line that is not too long: no line break stands in quotes.
 
     A break is outside of quotes if the quotes before it are even in number.
     """
     quotes = 0
     with open_unpacked(path, compression) as file:
-        while chunk := file.read(LONGEST_LINE // 2):
+        while chunk := file.read(longest_line // 2):
             data = np.frombuffer(chunk, np.uint8)
             breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
-            if not len(breaks) and len(chunk) == LONGEST_LINE // 2:
+            if not len(breaks) and len(chunk) == longest_line // 2:
                 return False  # a line without end, or nearly so
             marks = np.flatnonzero(data == ord('"'))
             if ((quotes + np.searchsorted(marks, breaks)) % 2).any():

@@ -17,7 +17,7 @@ from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
 Array = NDArray[Any]
-MOST_CELLS = 20_000_000  # rows that are taken into memory
+MOST_ROWS = 20_000_000  # rows that are taken into memory
 
 
 class RowNames(Sequence[str]):
@@ -85,6 +85,7 @@ def read_columns(
     encoding: str | None = None,
     *,
     labels: Sequence[str] = (),
+    most_rows: int = MOST_ROWS,
 ) -> ItemTable:
     """Return columns by name: numbers where all that is there is a number, strings otherwise.
 
@@ -93,9 +94,9 @@ def read_columns(
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
         sources = reader.describe_files(paths)
         counts = [_count_rows(connection, source) for source in sources]
-        if sum(counts) > MOST_CELLS:
+        if sum(counts) > most_rows:
             raise BadInput(
-                f"{sum(counts):,} rows are too many to look at one by one: at most {MOST_CELLS:,}."
+                f"{sum(counts):,} rows are too many to look at one by one: at most {most_rows:,}."
             )
         return ItemTable(
             {name: _read_column(connection, sources, name) for name in dict.fromkeys(names)},

@@ -53,6 +53,8 @@ def read_numeric_table(
     label: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    most_cells: int = MOST_CELLS,
+    columns_per_query: int = COLUMNS_PER_QUERY,
 ) -> NumericTable:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
@@ -64,14 +66,18 @@ def read_numeric_table(
         sources = reader.describe_files([path])
         if len(sources) != 1:
             raise BadInput(f"{shorten(path)} stands for {len(sources)} files: name one of them.")
-        return _NumericTableReader(connection, sources[0]).read(names, label)
+        table = _NumericTableReader(connection, sources[0], most_cells, columns_per_query)
+        return table.read(names, label)
 
 
 class _NumericTableReader:
     """One file that is read."""
 
-    def __init__(self, connection: Connection, source: FileSource) -> None:
+    def __init__(
+        self, connection: Connection, source: FileSource, most_cells: int, columns_per_query: int
+    ) -> None:
         self.connection, self.source = connection, source
+        self.most_cells, self.columns_per_query = most_cells, columns_per_query
         self.requested: Sequence[str] = ()
         self.logical: set[str] = set()  # columns of true and false
         self.few: set[str] = set()  # columns of which fewer than half of the cells are numbers
@@ -81,10 +87,10 @@ class _NumericTableReader:
         requested = list(names) if names is not None else [c for c in source.columns if c != label]
         self.requested = requested
         n = int(self._read(f"SELECT count(*) FROM {source.sql}")[0][0])
-        if n * len(requested) > MOST_CELLS:
+        if n * len(requested) > self.most_cells:
             raise BadInput(
                 f"{source.name} has {n:,} rows of {len(requested):,} columns: too many to hold in "
-                f"memory (at most {MOST_CELLS:,} cells)."
+                f"memory (at most {self.most_cells:,} cells)."
             )
         found = {
             name: self._is_numeric(name, *counts)
@@ -107,8 +113,8 @@ class _NumericTableReader:
 
     def _count_cell_types(self, names: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
         """Yield for each column how many cells are numbers, true or false, and something else."""
-        for start in range(0, len(names), COLUMNS_PER_QUERY):
-            part = names[start : start + COLUMNS_PER_QUERY]
+        for start in range(0, len(names), self.columns_per_query):
+            part = names[start : start + self.columns_per_query]
             counts_sql = []
             for name in part:
                 cell = self._build_text_sql(name)
@@ -136,8 +142,8 @@ class _NumericTableReader:
     def _check_number_formats(self, names: Sequence[str], *, named: bool) -> None:
         """Refuse columns of numbers that are written as none is read."""
         found: dict[str, str] = {}
-        for start in range(0, len(names), COLUMNS_PER_QUERY):
-            part = names[start : start + COLUMNS_PER_QUERY]
+        for start in range(0, len(names), self.columns_per_query):
+            part = names[start : start + self.columns_per_query]
             cells_sql = ", ".join(self._build_written_number_sql(name) for name in part)
             cells = self._read(f"SELECT {cells_sql} FROM {self.source.sql}")[0]
             found |= {name: cell for name, cell in zip(part, cells, strict=True) if cell}
@@ -172,8 +178,8 @@ class _NumericTableReader:
 
     def _read_matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
         matrix = np.empty((n, len(names)))
-        for start in range(0, len(names), COLUMNS_PER_QUERY):
-            part = names[start : start + COLUMNS_PER_QUERY]
+        for start in range(0, len(names), self.columns_per_query):
+            part = names[start : start + self.columns_per_query]
             selected = [
                 f"coalesce({self._build_number_sql(name)}, 'nan'::DOUBLE) AS x{k}"
                 for k, name in enumerate(part)

@@ -40,7 +40,7 @@ from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, 
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
 Array = NDArray[Any]
-ROWS_PER_CHUNK = 8 * ROWS_PER_BLOCK  # rows that leave the engine together
+BLOCKS_PER_CHUNK = 8  # blocks of rows that leave the engine together
 MEMORY_LIMIT = "400MB"  # that the engine may take for rows on their way
 
 
@@ -67,6 +67,7 @@ def count_probabilities(
     renormalize: bool = False,
     blocks: int | None = None,
     watch: Watch = lambda _: nullcontext(),
+    rows_per_block: int = ROWS_PER_BLOCK,
 ) -> ReliabilityData:
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
     with (
@@ -81,7 +82,7 @@ def count_probabilities(
         planner = QueryPlanner(
             connection, [_drop_columns(g, found) for g in gold_files], files, named_columns
         )
-        reading = _ReliabilityReader(connection, planner, reader.folder)
+        reading = _ReliabilityReader(connection, planner, reader.folder, rows_per_block)
         scale = reading.find_scale(scale)
         order = match_columns_to_levels(scale, found)
         reading.refuse_text_cells()
@@ -148,8 +149,11 @@ def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
 class _ReliabilityReader:
     """Rows on their way from files to a summary, stored by the engine on disk."""
 
-    def __init__(self, connection: Connection, planner: QueryPlanner, folder: Path) -> None:
+    def __init__(
+        self, connection: Connection, planner: QueryPlanner, folder: Path, rows_per_block: int
+    ) -> None:
         self.connection, self.planner = connection, planner
+        self.rows_per_block = rows_per_block
         self.items = planner.build_queries()
         self.keyed = self.items[0].keyed
         self.spelling = LabelSpelling(planner.columns.renamed)
@@ -236,7 +240,7 @@ class _ReliabilityReader:
             name = self.predictions or items.name
             for arrays in self._read_chunks(part, items.name):
                 rows = np.stack([arrays[f"p{k}"] for k in order], axis=1)
-                _add_rows(counter, name, levels[arrays["gold"]], rows, arrays, missing)
+                self._add_rows(counter, name, levels[arrays["gold"]], rows, arrays, missing)
             found.append(counter)
         if not any(counter.seen for counter in found):
             self.places.refuse_no_items("evaluate")
@@ -276,26 +280,27 @@ class _ReliabilityReader:
         count = int(read_rows(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
         code = build_label_code_sql("gold", self.labels)
         selected = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({code} AS gold)"
-        for start in range(0, count, ROWS_PER_CHUNK):
-            where = f"rowid >= {start} AND rowid < {start + ROWS_PER_CHUNK}"
+        rows = BLOCKS_PER_CHUNK * self.rows_per_block
+        for start in range(0, count, rows):
+            where = f"rowid >= {start} AND rowid < {start + rows}"
             query = f"SELECT {selected} FROM {table} WHERE {where} ORDER BY rowid"
             yield read_arrays(self.connection, query, name)
 
-
-def _add_rows(
-    counter: ReliabilityAccumulator,
-    name: str,
-    truth: Array,
-    rows: Array,
-    arrays: dict[str, Array],
-    missing: Literal["error", "drop"],
-) -> None:
-    """Add rows that left the engine together, a few at a time."""
-    weights = arrays.get("weight")
-    try:
-        for start in range(0, len(truth), ROWS_PER_BLOCK):
-            where = slice(start, start + ROWS_PER_BLOCK)
-            weight = None if weights is None else weights[where]
-            counter.add(truth[where], rows[where], weight, missing)
-    except (BadProbabilities, MissingLabels) as problem:
-        raise type(problem)(f"{name}: {problem}") from None
+    def _add_rows(
+        self,
+        counter: ReliabilityAccumulator,
+        name: str,
+        truth: Array,
+        rows: Array,
+        arrays: dict[str, Array],
+        missing: Literal["error", "drop"],
+    ) -> None:
+        """Add rows that left the engine together, a few at a time."""
+        weights = arrays.get("weight")
+        try:
+            for start in range(0, len(truth), self.rows_per_block):
+                where = slice(start, start + self.rows_per_block)
+                weight = None if weights is None else weights[where]
+                counter.add(truth[where], rows[where], weight, missing)
+        except (BadProbabilities, MissingLabels) as problem:
+            raise type(problem)(f"{name}: {problem}") from None

@@ -1,7 +1,7 @@
 """The search: the defaults of every model type first, then trials of each in turn."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -58,8 +58,16 @@ class TimeBudget:
     The last fits of the best trials need their time, too, which is set aside.
     """
 
-    def __init__(self, seconds: float | None, folds: int = 1, jobs: int = 1) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
+    def __init__(
+        self,
+        seconds: float | None,
+        folds: int = 1,
+        jobs: int = 1,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._end = None if seconds is None else clock() + seconds
         self._folds, self._jobs = folds, jobs
         self._took: dict[str, float] = {}  # seconds of a trial, by model type
 
@@ -67,7 +75,7 @@ class TimeBudget:
         """Return how many of the trials there is time for; that of the first is unknown."""
         if self._end is None:
             return wanted
-        left = self._end - time.monotonic() - self._estimate_final_fits()
+        left = self._end - self._clock() - self._estimate_final_fits()
         took = self._took.get(model_type)
         return min(
             wanted,

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,11 +78,11 @@ def read_table(
     (('carbons', 'temperature', 'pressure'), 600)
     """
     _check_names(target, features, group)
-    reading = {"label": group, "delimiter": delimiter, "encoding": encoding}
+    read = partial(read_numeric_table, path, label=group, delimiter=delimiter, encoding=encoding)
     chosen = None if features is None else [*features, target]
-    found = read_numeric_table(path, chosen, **reading)
+    found = read(chosen)
     if target not in found.names:  # no numbers, or not there at all, which this says
-        read_numeric_table(path, [target], **reading)
+        read([target])
     notes = []
     if found.texts:
         notes.append(f"Left out, for they hold no numbers: {_format_names(found.texts)}.")

@@ -353,10 +353,10 @@ def test_rows_that_know_what_no_other_does_stay(law):
     assert robust <= 1.1 * plain
 
 
-def test_no_more_than_a_few_rows_are_left_out(monkeypatch):
+def test_no_more_than_a_few_rows_are_left_out():
     _, factor, y = process()
-    monkeypatch.setattr(kernels, "MOST_TRIMMED_SHARE", 2 / len(y))
-    assert (~kernels.trim_outliers(factor, y, 6.0)[1]).sum() == 2
+    _, kept = kernels.trim_outliers(factor, y, 6.0, most_share=2 / len(y))
+    assert (~kept).sum() == 2
 
 
 def test_errors_up_to_so_many_times_the_usual_one_are_no_reason():
@@ -370,21 +370,19 @@ def test_errors_up_to_so_many_times_the_usual_one_are_no_reason():
 
 
 @pytest.mark.parametrize("name", ["gp", "kernel_ridge", "svr"])
-def test_too_many_rows_are_drawn_from_and_noted(monkeypatch, name):
-    monkeypatch.setattr(kernels, "MOST_EXACT_ROWS", 100)
-    monkeypatch.setattr(kernels, "MOST_SVR_ROWS", 100)
+def test_too_many_rows_are_drawn_from_and_noted(name):
     x, y = data()
-    model = create_regressor(name).fit(x, y)
+    model = create_regressor(name)
+    model.most_rows = 100
+    model.fit(x, y)
     assert len(model.fitted.centres) <= 100
     assert any("Of 240 training rows 100 were used" in note for note in model.notes)
 
 
-def test_prediction_in_blocks_changes_nothing(monkeypatch):
+def test_prediction_in_blocks_changes_nothing():
     x = data(seed=3)[0]
-    model = fitted("kernel_ridge")
-    before = model.predict(x)
-    monkeypatch.setattr(kernels, "BLOCK_ROWS", 7)
-    assert np.allclose(model.predict(x), before, rtol=1e-12)
+    expansion = fitted("kernel_ridge").fitted
+    assert np.allclose(expansion.predict(x, block_rows=7), expansion.predict(x), rtol=1e-12)
 
 
 # --- polynomials ---------------------------------------------------------------------------------

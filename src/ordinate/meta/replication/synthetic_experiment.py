@@ -126,16 +126,18 @@ FITTED = Reading(
 SEARCH_SEEDS = (100, 101, 102)  # seeds that FITTED was found with; results are shown for others
 
 
-def draw_gold_levels(seed: int, deviation: str, outside: str) -> Codes:
-    """Return the gold levels [CASES, DOCUMENTS] of a seed, sorted within each test case.
+def draw_gold_levels(
+    seed: int, deviation: str, outside: str, *, cases: int = CASES, documents: int = DOCUMENTS
+) -> Codes:
+    """Return the gold levels [cases, documents] of a seed, sorted within each test case.
 
     Documents are drawn alike, so that sorting them loses nothing, and a document's index is its
     position in the order that displacement speaks of.
     """
     rng = np.random.default_rng([seed, 0])
-    drawn = np.sort(rng.uniform(NARROW, WIDE, CASES))
-    spread = drawn if deviation == "drawn" else np.linspace(NARROW, WIDE, CASES)
-    values = rng.normal(size=(CASES, DOCUMENTS)) * spread[:, None] + CENTRE
+    drawn = np.sort(rng.uniform(NARROW, WIDE, cases))
+    spread = drawn if deviation == "drawn" else np.linspace(NARROW, WIDE, cases)
+    values = rng.normal(size=(cases, documents)) * spread[:, None] + CENTRE
     if outside == "redrawn":
         while (off := np.abs(values - (LEVELS + 1) / 2) >= LEVELS / 2).any():
             redrawn = rng.normal(size=values.shape) * spread[:, None] + CENTRE
@@ -290,8 +292,8 @@ Block = dict[tuple[str, str], Array]  # by measure: "case" [S, T] and "pooled" [
 class SyntheticRun:
     """The experiment of one seed. Systems that readings have in common are measured once."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, *, cases: int = CASES, documents: int = DOCUMENTS) -> None:
+        self.seed, self.cases, self.documents = seed, cases, documents
         self._blocks: dict[tuple[str, ...], Block] = {}
 
     def compute_coverages(self, reading: Reading) -> Array:
@@ -325,7 +327,13 @@ class SyntheticRun:
         own = getattr(reading, MISTAKE_TYPES[mistake_type].option)
         key = (mistake_type, own, reading.deviation, reading.outside, reading.errors)
         if key not in self._blocks:
-            gold = draw_gold_levels(self.seed, reading.deviation, reading.outside)
+            gold = draw_gold_levels(
+                self.seed,
+                reading.deviation,
+                reading.outside,
+                cases=self.cases,
+                documents=self.documents,
+            )
             by_case = count_matrices(
                 gold, simulate_predictions(self.seed, mistake_type, gold, reading)
             )

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
-MOST_EXACT_ROWS = 5000  # rows: an exact solution for more takes minutes and gigabytes
-MOST_SVR_ROWS = 10_000  # rows for support vectors
 DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
 MATERN_NU = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
 BLOCK_ROWS = 2048  # rows that are predicted at once: a block of kernels is held in memory
@@ -70,11 +68,11 @@ class KernelExpansion:
     lengths: Floats  # [d]
     offset: float
 
-    def predict(self, x: Floats) -> Floats:
+    def predict(self, x: Floats, *, block_rows: int = BLOCK_ROWS) -> Floats:
         """Return f of each row, a block at a time."""
         found = np.full(len(x), self.offset)
-        for start in range(0, len(x), BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
+        for start in range(0, len(x), block_rows):
+            part = slice(start, start + block_rows)
             found[part] += (
                 compute_kernel(self.shape, x[part], self.centres, self.lengths) @ self.weights
             )
@@ -95,6 +93,8 @@ class KernelExpansion:
 
 class KernelRegressor(Regressor):
     """A model whose fitted form is an expansion over rows seen in training."""
+
+    most_rows = 5000  # of training: an exact solution for more takes minutes and gigabytes
 
     def _predict(self, fitted: Any, x: Floats) -> Floats:
         return fitted.predict(x)
@@ -136,8 +136,8 @@ class GaussianProcess(KernelRegressor):
         offset = float(y.mean())
         few = _draw_rows(len(y), min(int(self.params["rows"]), 2000), rng)
         height, lengths, noise = self._maximize_likelihood(x[few], y[few] - offset)
-        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
-        _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
+        drawn = _draw_rows(len(y), self.most_rows, rng)
+        _warn_of_subsampling(len(y), self.most_rows)
         x, y = x[drawn], y[drawn] - offset
         shape = self.params["kernel"]
         factor = _factor_cholesky(compute_kernel(shape, x, x, lengths), noise / height)
@@ -199,8 +199,8 @@ class KernelRidge(KernelRegressor):
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         shape, offset = self.params["kernel"], float(y.mean())
         lengths = np.full(x.shape[1], float(self.params["width"]))
-        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
-        _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
+        drawn = _draw_rows(len(y), self.most_rows, np.random.default_rng(self.seed))
+        _warn_of_subsampling(len(y), self.most_rows)
         penalty = float(self.params["penalty"])
         centres = x[drawn]
         weights = _solve_weights(
@@ -212,6 +212,7 @@ class KernelRidge(KernelRegressor):
 class SupportVectorRegression(KernelRegressor):
     """Support vector regression with a Gaussian kernel: errors below epsilon cost nothing."""
 
+    most_rows = 10_000
     name: ClassVar = "svr"
     title: ClassVar = "Support vector regression"
     defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
@@ -230,8 +231,8 @@ class SupportVectorRegression(KernelRegressor):
         from sklearn.svm import SVR
 
         width = float(self.params["width"])
-        drawn = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
-        _warn_of_subsampling(len(y), MOST_SVR_ROWS)
+        drawn = _draw_rows(len(y), self.most_rows, np.random.default_rng(self.seed))
+        _warn_of_subsampling(len(y), self.most_rows)
         cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
         machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
         machine.fit(x[drawn], y[drawn])
@@ -283,7 +284,9 @@ class TrimmedProcess(NamedTuple):
     errors: Floats  # [N], in the unit of the targets
 
 
-def trim_outliers(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.bool_]]:
+def trim_outliers(
+    factor: Floats, y: Floats, trim: float, *, most_share: float = MOST_TRIMMED_SHARE
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the weights of a Gaussian process, and which rows have a part in it.
 
     `factor` is the lower factor of Cholesky of A = kernel + noise. Rows whose error is more than
@@ -292,15 +295,16 @@ def trim_outliers(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArr
     badly either way, and its neighbours gain; a row that knows what no other does is missed, and
     stays.
     """
-    best = min(
-        _trim_one_by_one(factor, y, trim), key=lambda one: float(np.square(one.errors).sum())
-    )
+    trimmed = _trim_one_by_one(factor, y, trim, most_share)
+    best = min(trimmed, key=lambda one: float(np.square(one.errors).sum()))
     kept = np.ones(len(y), bool)
     kept[best.out] = False
     return best.weights[kept], kept
 
 
-def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[TrimmedProcess]:
+def _trim_one_by_one(
+    factor: Floats, y: Floats, trim: float, most_share: float = MOST_TRIMMED_SHARE
+) -> Iterator[TrimmedProcess]:
     """Yield the process of all rows, then without the worst one, and so on while one stands out.
 
     If row i is not known, its error is w_i / (A⁻¹)_ii, with the variance 1 / (A⁻¹)_ii, where
@@ -312,7 +316,7 @@ def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[Trimmed
     half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
     complete = weights = half.T @ (half @ y)
     precision = np.square(half).sum(axis=0)  # the diagonal of A⁻¹
-    most, out = int(MOST_TRIMMED_SHARE * len(y)), list[int]()
+    most, out = int(most_share * len(y)), list[int]()
     gone = np.empty((len(y), most))  # A⁻¹ is less by gone gone' of those that are out
     for k in range(most + 1):
         kept = np.ones(len(y), bool)
