@@ -97,7 +97,7 @@ class Summary:
     """What is kept of items: fields that merge as the rules in their annotations say."""
 
     rules: ClassVar[dict[str, FieldRule]] = {}  # of its fields, in their order
-    types: ClassVar[dict[str, Any]] = {}  # of its fields
+    _types: ClassVar[dict[str, Any]] = {}  # of its fields
     if TYPE_CHECKING:
         items: Array
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # a summary is a dataclass
@@ -106,7 +106,7 @@ class Summary:
         hints = get_type_hints(cls, include_extras=True)
         annotated = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
         cls.rules = {name: found[-1] for name, found in annotated.items() if found}
-        cls.types = {name: hints[name].__origin__ for name in cls.rules}
+        cls._types = {name: hints[name].__origin__ for name in cls.rules}
 
     def __post_init__(self) -> None:
         for name in self.rules:
@@ -180,13 +180,13 @@ class Summary:
             summary = cls(**values)
         except (TypeError, ValueError) as problem:  # arrays that do not belong together
             raise BadInput(f"The dictionary of a {cls.__name__} is damaged: {problem}.") from None
-        summary.require_shapes()
+        summary._require_shapes()
         return summary
 
     @classmethod
     def _load_field(cls, name: str, value: Any) -> Any:
         """Return the stored value of a field, or say what it must be."""
-        expected = cls.types[name]
+        expected = cls._types[name]
         if value is None and NoneType in get_args(expected):
             return None
         try:
@@ -201,7 +201,7 @@ class Summary:
                 f"{problem}."
             ) from None
 
-    def require_shapes(self) -> None:
+    def _require_shapes(self) -> None:
         """Refuse arrays that do not fit each other or the scale."""
 
     def _require(self, condition: Any, name: str) -> None:
@@ -226,13 +226,13 @@ class BatchSummary(Summary):
         object.__setattr__(self, "dropped", dropped if self.shape else dropped.item())
         super().__post_init__()
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of arrays behind the leading ones, by field or by field and part."""
         return {}
 
-    def require_shapes(self) -> None:
+    def _require_shapes(self) -> None:
         """Refuse arrays without the leading axes, or with other cells than the class has."""
-        cells = self.get_cell_shapes()
+        cells = self._get_cell_shapes()
         for name, rule in self.rules.items():
             if rule.pool is not None:
                 for path, shape in _list_shapes(name, getattr(self, name)):

@@ -207,7 +207,7 @@ class ConfusionMatrix(BatchSummary):
         nan: dict[str, Any] = dict.fromkeys(unknown, np.full(found.weights.shape, np.nan))
         return replace(found, **nan)
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of a matrix."""
         size = len(self.scale)
         return dict.fromkeys(("items", "weights", "squares"), (size, size + 1))

@@ -46,10 +46,10 @@ class EnsemblePredictions(ItemSums):
     members: Annotated[int, SAME]
     names = SCORE_NAMES
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of the scores and of the ranks."""
         ranks = dict.fromkeys(("ranks", "rank_squares"), (self.members + 1,))
-        return super().get_cell_shapes() | ranks
+        return super()._get_cell_shapes() | ranks
 
     @classmethod
     def of(

@@ -59,7 +59,7 @@ class PairedPredictions(Summary):
         gold = levels % size
         return cls(scale, gold, first, second, items, weights, inside, group_count, counted)
 
-    def require_shapes(self) -> None:
+    def _require_shapes(self) -> None:
         """Refuse columns of other lengths, and levels and groups that are not there."""
         size = len(self.scale)
         most = {"gold": size - 1, "first_predictions": size, "second_predictions": size}

@@ -136,7 +136,7 @@ class Panel(Summary):
             raise BadOption("Two systems have the same name. Give each its own.")
         super().__post_init__()
 
-    def require_shapes(self) -> None:
+    def _require_shapes(self) -> None:
         """Refuse rows of other systems, and levels and groups that are not there."""
         count, size = len(self.items), len(self.scale)
         self._require(self.rows.shape == (count, 1 + len(self.systems)), "rows")

@@ -37,7 +37,7 @@ class ItemSums(BatchSummary):
     has_unanswered = False
     names: ClassVar[tuple[str, ...]] = ()  # of the scores
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of the scores."""
         return dict.fromkeys(("plain", "squared"), (1 + len(self.names),) * 2)
 

@@ -190,13 +190,13 @@ class Moments(BatchSummary):
         central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
         return super()._merge(other) | central
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of the powers."""
         return dict.fromkeys(("plain.sums", "squared.sums"), (HIGHEST_ORDER + 1,) * 2)
 
-    def require_shapes(self) -> None:
+    def _require_shapes(self) -> None:
         """Refuse orders that there are not, and constants without their spread, too."""
-        super().require_shapes()
+        super()._require_shapes()
         self._require(self.order in MOMENT_ORDERS, "order")
         self._require(self.constants.keys() == self.spread.keys(), "spread")
 

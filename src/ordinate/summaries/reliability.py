@@ -206,7 +206,7 @@ class Reliability(BatchSummary):
         counter.refuse_no_items()
         return counter.summary()
 
-    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+    def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of levels, events, bins and scores."""
         size = len(self.scale)
         events = count_events(size)
