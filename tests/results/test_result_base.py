@@ -148,16 +148,24 @@ def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
     assert str(result) == render(result, "text")
-    assert result._repr_html_() == render(result, "html")
+    assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
     assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict(), default=str))
 
 
+def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
+    result = get_result("check")
+    page = render(result, "html")
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
+    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count("&lt;b&gt;low&lt;/b&gt;")
+    assert result._repr_html_().startswith("<div")
+
+
 @ALL
 def test_names_from_data_are_escaped_in_html(name):
-    shown = get_result(name)._repr_html_()
+    shown = render(get_result(name), "html")
     assert TAG not in shown
     assert "&lt;b&gt;low&lt;/b&gt;" in shown or name in {"catalogue", "properties"}
 

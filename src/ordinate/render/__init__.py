@@ -34,7 +34,7 @@ RENDERERS: dict[str, Callable[[Any], str]] = {
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),
-    "html": lambda result: html.render(result.document()),
+    "html": lambda result: html.render_page(result.document()),
 }
 FORMATS_BY_SUFFIX = {
     ".txt": "text",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, render
+from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, html, render
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file
 
 SCHEMA = 1
@@ -56,7 +56,7 @@ class Result(ABC):
         return render(self)
 
     def _repr_html_(self) -> str:
-        return render(self, "html")
+        return html.render(self.document())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
