@@ -159,7 +159,9 @@ def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
     result = get_result("check")
     page = render(result, "html")
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
-    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count("&lt;b&gt;low&lt;/b&gt;")
+    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count(
+        "&lt;b&gt;low&lt;/b&gt;"
+    )
     assert result._repr_html_().startswith("<div")
 
 
@@ -228,7 +230,11 @@ def test_the_first_table_is_the_one_without_a_name(name):
 
 def test_an_evaluation_has_its_tables_by_name():
     tables = get_result("evaluation").list_tables()
-    assert [*tables] == ["metrics", "per_level", "confusion_matrix", "error_attribution", "bins"]
+    others = ["error_attribution", "second_rater", "difference_from_rest", "bins"]
+    assert [*tables] == ["metrics", "per_level", "confusion_matrix", *others]
+    assert {row["group"] for row in tables["metrics"]} == {"", TAG, "other"}
+    assert [row["metric"] for row in tables["second_rater"]] == [*get_result("evaluation").metrics]
+    assert {row["group"] for row in tables["difference_from_rest"]} == {TAG, "other"}
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60
     assert [*get_result("comparison").list_tables()] == ["metrics", "pairs", "tests"]

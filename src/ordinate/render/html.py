@@ -19,7 +19,7 @@ def render_page(document: Document) -> str:
     title = escape(document.title)
     head = f'<meta charset="utf-8">\n<title>{title}</title>'
     return (
-        f"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{head}\n</head>\n"
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
         f"<body>\n{render(document)}</body>\n</html>\n"
     )
 
