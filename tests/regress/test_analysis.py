@@ -34,8 +34,8 @@ def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
         "relative accuracy, 1 - RMSE/σ",
         "baseline error: RMSE of the training mean",
         "improvement over the baseline",
-        "coverage of the intervals",
-        "their width",
+        "coverage of prediction intervals",
+        "mean width of prediction intervals",
     ]
     for name in wanted:
         row = rows[name]
@@ -347,7 +347,7 @@ def test_intervals_without_end_and_few_test_rows_are_told(tmp_path):
     said = " ".join(str(result).split())
     assert "90 % intervals of the winner have no end, so that they hold anything." in said
     assert "alpha=0.1 needs 9 items, and there were fewer" in said
-    assert "Fewer than 30 rows leave the limits of this test unsure." in said
+    assert "Fewer than 30 rows leave the confidence intervals of this test unsure." in said
     assert "by which models were chosen, too: take them as too narrow." in said
     assert result.to_dict()["tests"]["test"]["notes"] == list(result.tests[0].notes)
 

@@ -33,7 +33,7 @@ def test_a_system_without_a_value_has_no_rank_and_a_reason_and_the_others_are_co
     board = result.leaderboards["kendall_tau_b"]
     flat = board.get_standing("flat")
     assert board.standings[-1] == flat
-    assert (flat.rank, flat.rank_low, flat.rank_high, flat.letters) == (None,) * 4
+    assert (flat.rank, flat.rank_low, flat.rank_high, flat.compact_letter_display) == (None,) * 4
     assert math.isnan(flat.estimate.value)
     assert flat.estimate.note == find_metric("kendall_tau_b").undefined_when
     assert len(board.pairs) == 6
@@ -102,7 +102,9 @@ def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
         assert one.difference == other.difference
         assert (one.high - one.low) == pytest.approx(other.high - other.low, rel=0.1)
         assert one.verdict == other.verdict
-    assert [s.letters for s in drawn.standings] == [s.letters for s in normal.standings]
+    assert [s.compact_letter_display for s in drawn.standings] == [
+        s.compact_letter_display for s in normal.standings
+    ]
 
 
 def test_draws_without_a_value_are_left_out_and_counted():

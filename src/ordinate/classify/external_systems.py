@@ -41,7 +41,7 @@ class PredictionCoverage:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "answered": self.count,
+            "predicted": self.count,
             "items": self.items,
             "share": self.share if self.items else None,
             "unknown": len(self.unknown),

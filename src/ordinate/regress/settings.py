@@ -152,9 +152,9 @@ class Settings:
         return {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
-        plain = self.to_dict() | {"kinds": list(self.model_types)}
+        plain = self.to_dict() | {"model_types": list(self.model_types)}
         return {name: value for name, value in plain.items() if name not in EXECUTION_SETTINGS}
 
 

@@ -202,7 +202,7 @@ class TuningResult(Result):
             "schema": SCHEMA,
             "task": TASK,
             "run": self.run,
-            "settings": self.settings.asked,
+            "settings": self.settings.result_settings,
             "data": self.source.to_dict(),
         }
 
@@ -301,8 +301,8 @@ def _list_measures(test: HeldOutResult) -> Iterator[tuple[str, str, Estimate, bo
             values.prediction_intervals[name]
             for name in ("interval_coverage", "mean_interval_width")
         )
-        yield "interval_coverage", "coverage of the intervals", coverage, False
-        yield "interval_width", "their width", width, True
+        yield "interval_coverage", "coverage of prediction intervals", coverage, False
+        yield "interval_width", "mean width of prediction intervals", width, True
 
 
 def _evaluate_constant(test: HeldOutResult, constant: float) -> Estimate:
