@@ -154,7 +154,8 @@ def test_the_text_report_shows_what_the_board_knows():
         found = one.estimate
         row = (
             f"{one.rank} {one.system} {found.value:.3f} {found.low:.3f} to {found.high:.3f} "
-            f"{one.rank_low} to {one.rank_high} {100 * one.rank_shares[0]:.1f} % {one.compact_letter_display}"
+            f"{one.rank_low} to {one.rank_high} {100 * one.rank_shares[0]:.1f} % "
+            f"{one.compact_letter_display}"
         )
         assert row in shown
     for pair in board.pairs:

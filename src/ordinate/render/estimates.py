@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from ordinate.inference import Estimate
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render.document import Cell, format_cell, format_interval
 
 
@@ -31,6 +32,16 @@ def format_p_value(p: float) -> str:
     if math.isnan(p):
         return "undefined"
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def describe_clusters(count: int) -> str:
+    """Say how many clusters the items come in, and whether these are enough.
+
+    >>> describe_clusters(2)
+    'Items come in 2 clusters. So few clusters leave the intervals unsure.'
+    """
+    few = " So few clusters leave the intervals unsure." if count < VERY_FEW_CLUSTERS else ""
+    return f"Items come in {count:,} cluster{'' if count == 1 else 's'}.{few}"
 
 
 def join_names(names: list[str]) -> str:

@@ -218,7 +218,7 @@ class Evaluation(Result):
         return name_subgroups(self.by)
 
     def list_tables(self) -> dict[str, list[Record]]:
-        """Return metrics, levels, cells of the confusion matrix, costs of errors, and the others."""
+        """Return metrics, levels, cells of the confusion matrix, costs of errors, differences."""
         costs = {name: to_plain(cells) for name, cells in self.error_attribution.items()}
         tables = {
             "metrics": self.rows(),

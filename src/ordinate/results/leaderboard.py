@@ -79,8 +79,8 @@ class ComparisonSettings:
 class Standing:
     """One system on one metric: its value and its rank, each with an interval.
 
-    `rank_shares` are how often it had each rank when the items were resampled; `compact_letter_display`
-    has letters: systems that share one are not significantly different.
+    `rank_shares` are how often it had each rank when the items were resampled. Systems that share a
+    letter of `compact_letter_display` are not significantly different.
     """
 
     system: str
