@@ -192,7 +192,7 @@ class DatasetPredictions:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictionReport(Result):
     """A model's predictions for one data set after the other."""
 

@@ -138,7 +138,7 @@ class DatasetEvaluation:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelOverview(Result):
     """All models on all test sets."""
 

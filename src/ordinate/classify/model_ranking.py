@@ -153,7 +153,7 @@ class DatasetRanking:
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelRanking(Result):
     """The leaderboard of every test set."""
 

@@ -92,7 +92,7 @@ class ExtractedDataset:
         return [f"{self.dataset}: {said}" for said in describe_oddities(self.counts, self.rows)]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ExtractionResult(Result):
     """A feature set of an experiment; `new` data sets were made just now."""
 

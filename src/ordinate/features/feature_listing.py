@@ -37,7 +37,7 @@ class FeatureSetEntry:
     problem: str = ""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FeatureSetListing(Result):
     """All feature sets, and work that was left unfinished."""
 

@@ -23,7 +23,7 @@ FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SearchAnalysis(Result):
     """A search: the measures that matter, the parameters that did, and how fits went."""
 

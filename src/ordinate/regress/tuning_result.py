@@ -154,7 +154,7 @@ class HeldOutResult:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TuningResult(Result):
     """A search for a surrogate: what was tried, what won, and what it is worth."""
 

@@ -24,8 +24,7 @@ class Renderable(Protocol):
 
 
 def _render_json(result: Renderable) -> str:
-    plain = result.to_dict()
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
+    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {

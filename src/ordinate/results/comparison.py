@@ -62,7 +62,7 @@ class PairTests:
         ]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Result):
     """Many systems on the same items: a leaderboard for each metric, tests for named pairs.
 

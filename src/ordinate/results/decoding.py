@@ -71,7 +71,7 @@ def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
     return DecodingDifference(argmax, decoded, *difference, pair.p, verdict)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decoding(Result):
     """Rows of probabilities with their levels by argmax and decoded, as positions on the scale.
 

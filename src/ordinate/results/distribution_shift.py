@@ -56,7 +56,7 @@ class ColumnShift(Serializable):
         return {"name": self.name, "by": to_plain(self.by)} | super().to_dict()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShiftEvaluation(Result):
     """A shifted test set and one from where the training data came from.
 

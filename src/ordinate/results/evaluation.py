@@ -89,7 +89,7 @@ class Score:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evaluation(Result):
     """A confusion matrix with its metrics, its levels and its subgroups.
 

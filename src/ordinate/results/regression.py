@@ -84,7 +84,7 @@ class RegressionBaseline(Serializable):
     note: str | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RegressionEvaluation(Result):
     """Regression targets and predictions with their metrics, baselines and subgroups.
 

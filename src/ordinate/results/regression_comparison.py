@@ -92,7 +92,7 @@ class RegressionDifference:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RegressionComparison(Result):
     """Regression models on the same items: their metrics, and the difference of each pair.
 

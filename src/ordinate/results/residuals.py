@@ -89,7 +89,7 @@ class LargestError(Serializable):
     cumulative: float  # with all that are larger
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ResidualAnalysis(Result):
     """Errors by prediction and by feature, and the largest of them.
 

@@ -63,7 +63,7 @@ class SampleSizeOutlook:
     power: float | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SampleSizePlan(Result):
     """A plan from a pilot: systems like these, on more or fewer items.
 
