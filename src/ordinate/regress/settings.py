@@ -117,7 +117,7 @@ class Settings:
 
     def _complete_params(self, model_type: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
-        given = self.given(model_type)
+        given = self.get_training_options(model_type)
         device = {name: given[name] for name in ("device",) if name in given}
         return create_regressor(model_type, given | dict(params) | device).params
 
@@ -128,10 +128,10 @@ class Settings:
 
         resolve_device(self.device)
 
-    def given(self, model_type: str) -> dict[str, Any]:
-        """Return the parameters of a model type that are asked for here, and not searched.
+    def get_training_options(self, model_type: str) -> dict[str, Any]:
+        """Return the hyperparameters of a model type that are set here, and not searched.
 
-        >>> Settings(preset="minimal", model="mlp").given("mlp")
+        >>> Settings(preset="minimal", model="mlp").get_training_options("mlp")
         {'epochs': 60, 'device': 'cpu'}
         """
         known = find_model_type(model_type).defaults

@@ -363,7 +363,7 @@ def _write_run(bench: Bench, found: TuningResult, command: str, config: str) -> 
 def _write_results(folder: Path, found: TuningResult) -> None:
     files = {
         TRIALS: found.list_trials(),
-        TEST_PREDICTIONS: found.tested(),
+        TEST_PREDICTIONS: found.list_test_predictions(),
         RESULTS: found.to_dict(),
     }
     for name, values in files.items():

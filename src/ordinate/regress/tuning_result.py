@@ -224,7 +224,7 @@ class TuningResult(Result):
         """Return every trial of every study."""
         return self._build_header() | {"studies": [one.list_trials() for one in self.searched]}
 
-    def tested(self) -> dict[str, Any]:
+    def list_test_predictions(self) -> dict[str, Any]:
         """Return the test rows, with what all finalists predict for them."""
         tests = {one.name: one.columns() for one in self.tests}
         return self._build_header() | {"winner": self.winner.name, "tests": tests}

@@ -30,7 +30,7 @@ from ordinate.inference.system_differences import (
     smallest_attainable_p,
 )
 from ordinate.metrics import Metric
-from ordinate.render.estimates import join_names
+from ordinate.render.estimates import format_percent, join_names
 from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.summaries import Panel
@@ -268,7 +268,7 @@ def _note_few_resamples(defined: Array) -> list[str]:
     lost = 1.0 - float(defined.mean())
     if not lost:
         return []
-    note = f"In {lost:.1%} of the resamples a system has no value; they are left out."
+    note = f"In {format_percent(lost)} of the resamples a system has no value; they are left out."
     return (
         [note]
         if defined.sum() >= FEWEST_DEFINED_RESAMPLES

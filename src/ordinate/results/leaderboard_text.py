@@ -214,6 +214,4 @@ def _make_test_grids(tests: "PairTests") -> list[str | Grid]:
             else f"{test.degrees_of_freedom} {noun} of freedom"
         )
         rows.append((titles[name], format_p_value(test.p), test.note or freedom))
-    return [
-        Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", "p-value from"), tuple(rows))
-    ]
+    return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", "basis"), tuple(rows))]

@@ -10,6 +10,7 @@ from ordinate.render.estimates import (
     format_estimate_interval,
     format_interval_head,
     format_number,
+    format_percent,
     format_with_unit,
 )
 
@@ -32,9 +33,7 @@ def describe_residuals(result: "ResidualAnalysis") -> list[str | Grid]:
 
 
 def _format_percent(share: float) -> str:
-    if math.isnan(share):
-        return "undefined"
-    return f"{100 * share:.{1 if share >= 0.1 else 2}f} %"
+    return format_percent(share, 1 if share >= 0.1 else 2)
 
 
 def _describe_overall_bias(result: "ResidualAnalysis") -> str:
