@@ -158,7 +158,7 @@ def test_the_share_of_answers_and_unknown_ids_are_stated():
     assert (answered.count, answered.items, answered.share) == (1, 4, 0.25)
     assert (answered.unknown, answered.elsewhere) == (("x7",), 1)
     said = " ".join(found.describe_coverage(answered))
-    assert "predicts 1 of 4 items (25.0%)" in said
+    assert "predicts 1 of 4 items (25.0 %)" in said
     assert "1 row of an unknown item ('x7')" in said
     assert json.loads(json.dumps(answered.to_dict()))["unknown_ids"] == ["x7"]
 

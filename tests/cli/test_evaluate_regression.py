@@ -472,8 +472,8 @@ def test_a_report_says_which_ids_were_joined(here):
 def test_one_value_is_one_value(here):
     _write(here / "dens.csv", _columns(1))
     text = run(*ASKED, "--metrics", "rmse,nrmse").out
-    assert text.startswith("1 value\n")
-    assert "A share" in text
+    assert text.startswith("1 item\n")
+    assert "Relative metrics" in text
 
 
 def test_a_limit_on_another_metric_of_intervals_is_judged():

@@ -110,8 +110,8 @@ def test_every_example_runs(root, maker, line):
 )
 def test_a_set_is_that_of_python(root, options, maker):
     found = json.loads(done("tfidf", "-e", root, *options, "--format", "json"))
-    assert found["was_there"] is False
-    assert extract_features(Experiment.open(root), maker).was_there
+    assert found["already_complete"] is False
+    assert extract_features(Experiment.open(root), maker).already_complete
     assert (
         found["command"]
         == f"ordinate features tfidf -e {root} {shlex.join(maker.arguments)}".strip()
@@ -123,14 +123,16 @@ def test_each_maker_gets_the_options_of_its_own(root):
     csv.write_csv(pa.table(write_table | {"note": ["n"] * 16}), "mine.csv")
     experiment = Experiment.open(root)
     done("lexical", "-e", root, "--language", "de")
-    assert extract_features(experiment, Lexical("de")).was_there
+    assert extract_features(experiment, Lexical("de")).already_complete
     done("external", "-e", root, "mine.csv", "--drop", "note")
-    assert extract_features(experiment, External("mine.csv", ("note",), experiment)).was_there
+    assert extract_features(
+        experiment, External("mine.csv", ("note",), experiment)
+    ).already_complete
     done("tfidf", "-e", root)
     done("concat", "-e", root, "tfidf-word", "lexical-de", "--name", "both")
     assert extract_features(
         experiment, Concat(("tfidf-word", "lexical-de"), experiment), "both"
-    ).was_there
+    ).already_complete
     for name in ("both", "lexical-de"):
         command = Manifest.read(root / "features" / name / "_extractor").command
         assert "nothing to do" in done(*shlex.split(command)[2:])

@@ -184,7 +184,7 @@ def test_probabilities_of_others_are_decoded_by_argmax_and_that_is_said():
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
     assert "the most probable one (argmax)" in text
-    assert "predicts 36 of 36 items (100.0%)" in text
+    assert "predicts 36 of 36 items (100.0 %)" in text
     assert "llm predicts no item of other and is left out there." in text
     assert systems(ranked("--by", "mae", "--external", "llm.json"))["llm"]["value"] == 0.0
 

@@ -260,7 +260,7 @@ def test_analysis_and_comparison_are_reports(finished, tmp_path):
     assert json.loads(ran.out)["task"] == "surrogate analysis"
     out = tmp_path / "compared.txt"
     assert run("surrogate", "compare", root, "-o", out).code == 0
-    assert "3 models, 8 values in kg/m³" in out.read_text()
+    assert "3 models, 8 items, target in kg/m³" in out.read_text()
 
 
 # --- what is wrong -------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_the_manifest_knows_the_extractors_of_the_parts(parts):
         *(f"part {part!r} of {stem}" for part in ("words", "mine") for stem in ("one", "two")),
     }
     assert made.command == f"ordinate features concat -e {parts.root} words mine"
-    assert extract_features(parts, concat(parts, "words", "mine")).was_there
+    assert extract_features(parts, concat(parts, "words", "mine")).already_complete
 
 
 def test_odd_rows_of_parts_are_counted(parts):
@@ -167,7 +167,7 @@ def test_a_part_made_again_alike_is_the_same(parts):
     extract_features(parts, concat(parts, "words", "grouped"), "both")
     shutil.rmtree(parts.features_dir / "words")
     extract_features(parts, Tfidf(min_df=1), "words", batch=3)
-    assert extract_features(parts, concat(parts, "words", "grouped"), "both").was_there
+    assert extract_features(parts, concat(parts, "words", "grouped"), "both").already_complete
     assert extract_new_features(parts, "both", ["the cat"], column=lambda _: ["home"])[0].nnz
     assert list_feature_sets(parts).notes == ()
 

@@ -65,7 +65,7 @@ def test_one_file_serves_all_data_sets_by_id(experiment, ids, tmp_path):
         expected = [[value(one), 1.0] for one in experiment.dataset(stem).ids]
         assert found.matrix.tolist() == expected
     assert made.datasets[1].counts["empty_texts"] == 2
-    assert extract_features(experiment, external(experiment, path)).was_there
+    assert extract_features(experiment, external(experiment, path)).already_complete
 
 
 def test_parquet_of_single_precision_stays_so(experiment, ids, tmp_path):

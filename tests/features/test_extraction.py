@@ -162,13 +162,13 @@ def test_batches_of_other_test_data_are_not_taken_up(root, monkeypatch):
 
 def test_an_identical_request_does_nothing(experiment, monkeypatch):
     first = extract_features(experiment, MAKER)
-    assert not first.was_there
+    assert not first.already_complete
     times = {path: path.stat().st_mtime_ns for path in first.path.rglob("*")}
     monkeypatch.setattr(
         extraction._Extraction, "_fit_or_load", lambda *_, **__: pytest.fail("worked")
     )
     again = extract_features(experiment, MAKER)
-    assert again.was_there
+    assert again.already_complete
     assert "nothing to do" in again.document().blocks[0]
     assert {path: path.stat().st_mtime_ns for path in first.path.rglob("*")} == times
 
@@ -250,7 +250,7 @@ def test_a_corrected_level_changes_nothing(root):
     write(
         root / "ml-training-data" / "one.csv", [(i, "B1", *rest) for i, _, *rest in rows_of(0, 20)]
     )
-    assert extract_features(Experiment.open(root), MAKER).was_there
+    assert extract_features(Experiment.open(root), MAKER).already_complete
 
 
 def test_a_further_test_set_joins_with_the_extractor_that_is_there(root, monkeypatch):

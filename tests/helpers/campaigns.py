@@ -111,7 +111,7 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
         systems[name] = [found.answers.get(key) for key in items]
         read[name] = {
             "matched": len(items) - len(lacking),
-            "answered": sum(key in found.answers for key in items),
+            "predicted": sum(key in found.answers for key in items),
             "missing": len(lacking),
             "unknown": found.irregular.get(IrregularityKind.UNKNOWN, (0,))[0],
         }

@@ -65,5 +65,5 @@ def check_promises(extractor, fitted_class, folder, monkeypatch):
     found, names = extract_new_features(whole, name, texts)
     assert np.array_equal(found, expected[1])
     assert names == whole.features(name, "test").names
-    assert extract_features(whole, extractor).was_there
+    assert extract_features(whole, extractor).already_complete
     return whole, name

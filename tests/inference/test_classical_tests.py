@@ -279,7 +279,7 @@ def test_a_test_as_plain_values_has_none_for_nan():
     assert TestResult(0.5).to_dict() == {
         "p": 0.5,
         "statistic": None,
-        "freedom": None,
+        "degrees_of_freedom": None,
         "resamples": None,
         "note": None,
     }

@@ -34,8 +34,8 @@ def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
         "relative accuracy, 1 - RMSE/σ",
         "baseline error: RMSE of the training mean",
         "improvement over the baseline",
-        "coverage of the intervals",
-        "their width",
+        "coverage of prediction intervals",
+        "mean width of prediction intervals",
     ]
     for name in wanted:
         row = rows[name]

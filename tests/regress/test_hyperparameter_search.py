@@ -257,7 +257,7 @@ def test_of_a_shift_only_the_parts_that_are_used_are_told(tmp_path):
     settings = Settings(model="poly_ridge", trials=1, folds=2, shift="b")
     notes = tune(table, tmp_path, settings).source.notes
     (note,) = [note for note in notes if "Groups are of unequal size" in note]
-    assert " 0% test" not in note
+    assert " 0 % test" not in note
 
 
 def test_a_planted_leak_is_named(tmp_path):

@@ -264,7 +264,7 @@ def test_equal_values_are_on_one_side_of_the_border():
 
 def test_a_column_with_one_extreme_value_in_most_rows_is_refused():
     x = np.array([0.0] * 10 + [1.0] * 50)[:, None]
-    with pytest.raises(BadInput, match=r"83% of the rows have the same extreme value of 'a'"):
+    with pytest.raises(BadInput, match=r"83 % of the rows have the same extreme value of 'a'"):
         split_by_shift(make_table(x, np.arange(60.0), names=["a"]), "a")
 
 

@@ -128,7 +128,9 @@ def test_other_names_change_nothing_but_the_names(metric):
     other = board_of(GOLD, renamed, metric)
     check_same(board, other, SAME, back)
     assert [names[one.system] for one in board.standings] == [x.system for x in other.standings]
-    assert [one.letters for one in board.standings] == [one.letters for one in other.standings]
+    assert [one.compact_letter_display for one in board.standings] == [
+        one.compact_letter_display for one in other.standings
+    ]
 
 
 @pytest.mark.parametrize("metric", ["mae", "bias"])
@@ -229,7 +231,7 @@ def test_rank_limits_and_letters_are_those_of_the_adjusted_p_values():
         apart[pair.first, pair.second] = apart[pair.second, pair.first] = told
         assert told == (pair.verdict in {"better", "worse"})
     values = {one.system: one.estimate.value for one in board.standings}
-    shown = {one.system: set(one.letters) for one in board.standings}
+    shown = {one.system: set(one.compact_letter_display) for one in board.standings}
     for one in board.standings:
         others = [x for x in values if x != one.system and apart[one.system, x]]
         mine = values[one.system]
@@ -238,7 +240,7 @@ def test_rank_limits_and_letters_are_those_of_the_adjusted_p_values():
     for first, second in itertools.combinations(values, 2):
         assert bool(shown[first] & shown[second]) == (not apart[first, second])
     assert "a" in shown[board.standings[0].system]
-    assert len({text for one in board.standings for text in one.letters}) > 1
+    assert len({text for one in board.standings for text in one.compact_letter_display}) > 1
 
 
 def test_rank_frequencies_are_those_of_the_joint_draws():
@@ -265,7 +267,7 @@ def test_systems_that_answer_the_same_are_identical(metric, way):
     assert (pair.p, pair.p_adjusted, pair.verdict) == (1, 1, "identical")
     one, other = board.get_standing("a"), board.get_standing("c")
     assert one.rank == other.rank
-    assert one.letters == other.letters
+    assert one.compact_letter_display == other.compact_letter_display
     assert one.rank_shares == other.rank_shares
 
 
@@ -305,5 +307,7 @@ def test_a_system_that_is_always_right_is_better_than_one_that_never_is(against)
     pair = next(p for p in board.pairs if {p.first, p.second} == {"right", "wrong"})
     assert (abs(pair.difference), pair.verdict) == (1, "better")
     assert pair.p < 0.01
-    assert not set(board.get_standing("right").letters) & set(board.get_standing("wrong").letters)
+    assert not set(board.get_standing("right").compact_letter_display) & set(
+        board.get_standing("wrong").compact_letter_display
+    )
     assert board.get_standing("wrong").rank_low > 1

@@ -54,7 +54,7 @@ def test_50_systems_are_compared_with_each_other():
     board = result.leaderboards["mae"]
     assert result.settings.against == "all"
     assert len(board.pairs) == 50 * 49 // 2
-    assert all(one.letters for one in board.standings)
+    assert all(one.compact_letter_display for one in board.standings)
 
 
 def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
@@ -67,7 +67,7 @@ def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
     assert {pair.second for pair in board.pairs} == set(systems) - {leader}
     for one in board.standings:
         assert one.rank_low <= one.rank <= one.rank_high
-        assert one.letters is None
+        assert one.compact_letter_display is None
         assert len(one.rank_shares) == 51
         assert sum(one.rank_shares) == pytest.approx(1)
     assert sum(one.rank_high < 51 for one in board.standings)
@@ -109,7 +109,7 @@ def test_each_is_compared_with_the_leader():
         ("s0", "s3"),
     ]
     assert {pair.verdict for pair in board.pairs} == {"better"}
-    assert all(one.letters for one in board.standings)
+    assert all(one.compact_letter_display for one in board.standings)
 
 
 def test_a_system_may_be_called_leader_or_all():
@@ -225,7 +225,9 @@ def test_ranks_letters_and_verdicts_of_the_leader_agree():
         leader = board.standings[0]
         beaten = {pair.second for pair in board.pairs if pair.verdict == "better"}
         for one in board.standings[1:]:
-            assert (one.system in beaten) == (not set(one.letters) & set(leader.letters))
+            assert (one.system in beaten) == (
+                not set(one.compact_letter_display) & set(leader.compact_letter_display)
+            )
             assert one.rank_low > 1 or one.system not in beaten
         assert leader.rank_high == len(systems) - len(beaten)
         everyone = board_of(gold, systems, against="all")
@@ -259,7 +261,7 @@ def test_of_sixty_equal_systems_the_leader_beats_any_in_one_of_twenty_samples():
 def test_more_letters_than_are_of_use_are_none(monkeypatch):
     monkeypatch.setattr("ordinate.inference.multiple_testing.MOST_LETTERS", 1)
     board = board_of(GOLD, SYSTEMS)
-    assert {one.letters for one in board.standings} == {None}
+    assert {one.compact_letter_display for one in board.standings} == {None}
     assert board.standings[0].rank_high == 1
     assert "share a letter" not in str(compared(GOLD, SYSTEMS))
 

@@ -35,7 +35,7 @@ def test_a_system_without_a_value_has_no_rank_and_a_reason_and_the_others_are_co
     board = result.leaderboards["kendall_tau_b"]
     flat = board.get_standing("flat")
     assert board.standings[-1] == flat
-    assert (flat.rank, flat.rank_low, flat.rank_high, flat.letters) == (None,) * 4
+    assert (flat.rank, flat.rank_low, flat.rank_high, flat.compact_letter_display) == (None,) * 4
     assert math.isnan(flat.estimate.value)
     assert flat.estimate.note == find_metric("kendall_tau_b").undefined_when
     assert len(board.pairs) == 6
@@ -104,7 +104,9 @@ def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
         assert one.difference == other.difference
         assert (one.high - one.low) == pytest.approx(other.high - other.low, rel=0.1)
         assert one.verdict == other.verdict
-    assert [s.letters for s in drawn.standings] == [s.letters for s in normal.standings]
+    assert [s.compact_letter_display for s in drawn.standings] == [
+        s.compact_letter_display for s in normal.standings
+    ]
 
 
 def test_draws_without_a_value_are_left_out_and_counted():
@@ -194,9 +196,9 @@ def test_with_groups_tests_that_take_items_for_independent_have_no_p_or_a_note()
 
 def test_the_report_says_how_many_groups_there_are_and_that_few_are_few():
     many = compared(GOLD, SYSTEMS, groups=[k % 40 for k in range(150)])
-    assert "Items come in 40 groups, which are resampled whole." in words(many)
+    assert "Items come in 40 clusters, which are resampled whole." in words(many)
     few = compared(GOLD, SYSTEMS, groups=[k % 7 for k in range(150)])
-    assert "7 groups, which are resampled whole; so few that intervals are unsure" in words(few)
+    assert "7 clusters, which are resampled whole; so few that intervals are unsure" in words(few)
     assert few.to_dict()["groups"] == 7
     assert compared(GOLD, SYSTEMS).to_dict()["groups"] is None
 

@@ -72,7 +72,7 @@ KEYS = {
 OF_BOARD = {"direction", "conclusion", "notes", "systems", "pairs", "baselines"}
 OF_SYSTEM = {
     "value", "low", "high", "method", "undefined_share", "undefined", "rank", "rank_low",
-    "rank_high", "rank_frequencies", "letters",
+    "rank_high", "rank_frequencies", "compact_letter_display",
 }  # fmt: skip
 OF_PAIR = {
     "first", "second", "difference", "low", "high", "p", "p_adjusted", "verdict", "margin_verdict",
@@ -143,7 +143,7 @@ def test_the_csv_has_a_record_for_each_metric_and_system():
         one = result.leaderboards[record["metric"]].get_standing(record["system"])
         assert float(record["value"]) == one.estimate.value
         assert int(record["rank"]) == one.rank
-        assert record["letters"] == one.letters
+        assert record["compact_letter_display"] == one.compact_letter_display
 
 
 def test_the_text_report_shows_what_the_board_knows():
@@ -154,7 +154,8 @@ def test_the_text_report_shows_what_the_board_knows():
         found = one.estimate
         row = (
             f"{one.rank} {one.system} {found.value:.3f} {found.low:.3f} to {found.high:.3f} "
-            f"{one.rank_low} to {one.rank_high} {100 * one.rank_shares[0]:.1f} % {one.letters}"
+            f"{one.rank_low} to {one.rank_high} {100 * one.rank_shares[0]:.1f} % "
+            f"{one.compact_letter_display}"
         )
         assert row in shown
     for pair in board.pairs:
@@ -173,7 +174,7 @@ def test_values_of_all_metrics_have_their_limits_and_letters_in_one_cell():
             one = board.get_standing(system)
             found = one.estimate
             limits = f"({found.low:z.2f} to {found.high:z.2f})"
-            cells.append(f"{found.value:z.3f} {limits} {one.letters}")
+            cells.append(f"{found.value:z.3f} {limits} {one.compact_letter_display}")
         assert f"{system} {' '.join(cells)}" in shown
 
 

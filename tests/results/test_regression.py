@@ -166,7 +166,7 @@ def test_baselines_are_constant_predictors():
         assert one.rmse == pytest.approx(math.sqrt(np.mean(gap**2)))
         assert one.mae == pytest.approx(np.mean(np.abs(gap)))
         assert (one.note is None) == (one.name == "training mean")
-    assert str(result).count("it takes a second look at the targets") == 2
+    assert str(result).count("computed from the evaluated targets") == 2
 
 
 def test_subgroups_have_the_same_baseline_as_the_whole():
@@ -290,10 +290,10 @@ def test_groups_widen_the_limits():
     assert grouped.metrics["bias"].width > 3 * items.metrics["bias"].width
     assert grouped.metrics["bias"].value == pytest.approx(items.metrics["bias"].value)
     assert grouped.metrics["bias"].method == "t"
-    assert "Items come in 20 groups, taken as clusters." in words(str(grouped))
+    assert "Items come in 20 clusters." in words(str(grouped))
     assert "So few groups" not in words(str(grouped))
     few = evaluate_regression(y, p, "bias", groups=np.arange(400) % 5)
-    assert "So few groups leave the intervals unsure." in words(str(few))
+    assert "So few clusters leave the intervals unsure." in words(str(few))
 
 
 def test_groups_have_the_same_values_as_items():

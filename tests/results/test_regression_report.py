@@ -260,8 +260,8 @@ def test_the_text_report_is_one_call():
     y, p = heavy()
     text = regression_report(y, p, unit="kg/m³", by=["a", "b"] * 150)
     assert text == str(evaluate_regression(y, p, unit="kg/m³", by=["a", "b"] * 150))
-    assert text.startswith("300 values in kg/m³\n")
-    assert "Four shares that are not the same" in text
+    assert text.startswith("300 items, target in kg/m³\n")
+    assert "Relative metrics: the error beside σ or a baseline" in text
     assert "No interval for max_error: no method covers it." in words(text)
 
 

@@ -32,35 +32,35 @@ def sampled(n=N, seed=0, slope=0.0):
 Y, P = sampled()
 
 
-# --- buckets by prediction -----------------------------------------------------------------------
+# --- bins by prediction -----------------------------------------------------------------------
 
 
-def test_buckets_are_what_a_loop_over_sorted_items_finds():
+def test_bins_are_what_a_loop_over_sorted_items_finds():
     result = analyse_residuals(Y, P, bins=7)
     order = sorted(range(N), key=lambda k: P[k])
     start = 0
-    for bucket in result.buckets:
-        rows = order[start : start + bucket.n]
-        start += bucket.n
+    for bin_ in result.bins:
+        rows = order[start : start + bin_.n]
+        start += bin_.n
         e = [P[k] - Y[k] for k in rows]
         mean = sum(e) / len(e)
         deviation = math.sqrt(sum((x - mean) ** 2 for x in e) / len(e))
-        assert (bucket.low, bucket.high) == (P[rows].min(), P[rows].max())
-        assert bucket.target == pytest.approx(Y[rows].mean())
-        assert bucket.prediction == pytest.approx(P[rows].mean())
-        assert bucket.bias.value == pytest.approx(mean)
-        assert bucket.spread == pytest.approx(deviation)
-        assert bucket.rmse == pytest.approx(math.sqrt(sum(x * x for x in e) / len(e)))
-        assert bucket.share == pytest.approx(sum(x * x for x in e) / ((P - Y) ** 2).sum())
+        assert (bin_.low, bin_.high) == (P[rows].min(), P[rows].max())
+        assert bin_.target == pytest.approx(Y[rows].mean())
+        assert bin_.prediction == pytest.approx(P[rows].mean())
+        assert bin_.bias.value == pytest.approx(mean)
+        assert bin_.spread == pytest.approx(deviation)
+        assert bin_.rmse == pytest.approx(math.sqrt(sum(x * x for x in e) / len(e)))
+        assert bin_.share == pytest.approx(sum(x * x for x in e) / ((P - Y) ** 2).sum())
         half = Z * deviation / math.sqrt(len(e) - 1)
-        assert bucket.bias.low == pytest.approx(mean - half)
-        assert bucket.bias.high == pytest.approx(mean + half)
+        assert bin_.bias.low == pytest.approx(mean - half)
+        assert bin_.bias.high == pytest.approx(mean + half)
     assert start == N
 
 
-def test_buckets_have_equal_counts_where_nothing_ties():
-    assert {bucket.n for bucket in analyse_residuals(Y, P, bins=7).buckets} <= {85, 86}
-    assert [bucket.n for bucket in analyse_residuals(Y, P).buckets] == [60] * 10
+def test_bins_have_equal_counts_where_nothing_ties():
+    assert {bin_.n for bin_ in analyse_residuals(Y, P, bins=7).bins} <= {85, 86}
+    assert [bin_.n for bin_ in analyse_residuals(Y, P).bins] == [60] * 10
 
 
 @given(
@@ -68,57 +68,57 @@ def test_buckets_have_equal_counts_where_nothing_ties():
     st.integers(1, 12),
 )
 @examples(60)
-def test_equal_predictions_are_in_one_bucket(predictions, bins):
+def test_equal_predictions_are_in_one_bin(predictions, bins):
     result = analyse_residuals(np.zeros(len(predictions)), predictions, bins=bins)
-    ends = [(bucket.low, bucket.high) for bucket in result.buckets]
+    ends = [(bin_.low, bin_.high) for bin_ in result.bins]
     assert len(ends) <= bins
     assert all(high < low for (_, high), (low, _) in pairwise(ends))
     counts = [sum(low <= p <= high for p in predictions) for low, high in ends]
-    assert counts == [bucket.n for bucket in result.buckets]
+    assert counts == [bin_.n for bin_ in result.bins]
     assert sum(counts) == len(predictions)
 
 
-def test_a_value_that_most_items_share_leaves_the_others_their_buckets():
+def test_a_value_that_most_items_share_leaves_the_others_their_bins():
     p = np.r_[np.full(80, 5.0), np.arange(20) / 10]
     result = analyse_residuals(np.zeros(100), p, bins=10)
-    assert [bucket.n for bucket in result.buckets] == [10, 10, 80]
+    assert [bin_.n for bin_ in result.bins] == [10, 10, 80]
 
 
-def test_few_distinct_predictions_have_a_bucket_each():
+def test_few_distinct_predictions_have_a_bin_each():
     p = np.array([1.0] * 50 + [2.0] * 3 + [3.0] * 2)
-    assert [bucket.n for bucket in analyse_residuals(p * 0, p).buckets] == [50, 3, 2]
+    assert [bin_.n for bin_ in analyse_residuals(p * 0, p).bins] == [50, 3, 2]
 
 
-def test_fewer_items_than_buckets_are_alone_and_have_no_limits():
+def test_fewer_items_than_bins_are_alone_and_have_no_limits():
     result = analyse_residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0], bins=10)
-    assert [bucket.n for bucket in result.buckets] == [1, 2]
-    assert result.buckets[0].bias.note == "there is one item only"
+    assert [bin_.n for bin_ in result.bins] == [1, 2]
+    assert result.bins[0].bias.note == "there is one item only"
     assert "fewer than 30 items" in render(result)
 
 
 def test_mean_square_is_bias_and_spread():
-    for bucket in analyse_residuals(Y, P).buckets:
-        assert bucket.rmse**2 == pytest.approx(bucket.bias.value**2 + bucket.spread**2)
-    assert sum(bucket.share for bucket in analyse_residuals(Y, P).buckets) == pytest.approx(1.0)
+    for bin_ in analyse_residuals(Y, P).bins:
+        assert bin_.rmse**2 == pytest.approx(bin_.bias.value**2 + bin_.spread**2)
+    assert sum(bin_.share for bin_ in analyse_residuals(Y, P).bins) == pytest.approx(1.0)
 
 
 def test_the_report_counts_clear_biases_beside_chance():
     assert (
-        "of 10 buckets the confidence interval of the bias excludes 0; chance alone would do "
+        "of 10 bins the confidence interval of the bias excludes 0; chance alone would do "
         "that in about" in (" ".join(render(analyse_residuals(Y + 40, P)).split()))
     )
-    assert "In 10 of 10 buckets" in " ".join(render(analyse_residuals(Y + 40, P)).split())
+    assert "In 10 of 10 bins" in " ".join(render(analyse_residuals(Y + 40, P)).split())
 
 
 # --- spread against prediction -------------------------------------------------------------------
 
 
 def naive_trend(y, p, bins):
-    """The rank correlation of SciPy, with errors about the mean of their bucket."""
+    """The rank correlation of SciPy, with errors about the mean of their bin_."""
     e, result = p - y, analyse_residuals(y, p, bins=bins)
     away = np.zeros(len(e))
-    for bucket in result.buckets:
-        inside = (p >= bucket.low) & (p <= bucket.high)
+    for bin_ in result.bins:
+        inside = (p >= bin_.low) & (p <= bin_.high)
         away[inside] = np.abs(e[inside] - e[inside].mean())
     return stats.spearmanr(p, away).statistic
 
@@ -139,7 +139,7 @@ def test_the_report_says_whether_the_spread_grows_or_falls(sign, verb):
 def test_a_bias_that_grows_is_no_spread_that_grows():
     y, p = sampled(2000, 4)
     result = analyse_residuals(y - (p - p.min()) * 2, p, bins=20)
-    assert result.buckets[-1].bias.value > result.buckets[0].bias.value + 100
+    assert result.bins[-1].bias.value > result.bins[0].bias.value + 100
     assert abs(result.trend.value) < 0.1
 
 
@@ -176,15 +176,15 @@ def shuffled(share_of, e, rng, times=2000):
     return np.array([share_of(rng.permutation(e)) for _ in range(times)])
 
 
-def test_a_feature_explains_the_squares_of_the_biases_of_its_buckets():
+def test_a_feature_explains_the_squares_of_the_biases_of_its_bins():
     x = np.random.default_rng(5).normal(size=N)
     y = Y - 6 * (x > 1)
     found = analyse_residuals(y, P, {"x": x}).features[0]
     e = P - y
     total = 0.0
-    for bucket in found.buckets:
-        inside = (x >= bucket.low) & (x <= bucket.high)
-        assert bucket.bias.value == pytest.approx(e[inside].mean())
+    for bin_ in found.bins:
+        inside = (x >= bin_.low) & (x <= bin_.high)
+        assert bin_.bias.value == pytest.approx(e[inside].mean())
         total += inside.sum() * e[inside].mean() ** 2
     assert found.explained == pytest.approx(total / (e**2).sum())
     assert found.beyond_chance
@@ -248,15 +248,15 @@ def test_features_are_in_the_order_of_what_they_explain():
     )
 
 
-def test_levels_are_buckets():
+def test_levels_are_bins():
     wood = np.array(["oak", "elm", "oak", "pine", "oak"])
     found = analyse_residuals(np.zeros(5), np.arange(5.0), {"wood": wood}).features[0]
-    assert {bucket.name: bucket.bias.value for bucket in found.buckets} == {
+    assert {bin_.name: bin_.bias.value for bin_ in found.bins} == {
         "oak": 2.0,
         "elm": 1.0,
         "pine": 3.0,
     }
-    assert found.buckets[0].name == "oak"  # the most frequent
+    assert found.bins[0].name == "oak"  # the most frequent
 
 
 @pytest.mark.parametrize(
@@ -271,22 +271,22 @@ def test_levels_are_buckets():
 )
 def test_booleans_categories_and_texts_are_levels(column):
     found = analyse_residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
-    assert [bucket.n for bucket in found.buckets] == [3, 1]
-    assert found.buckets[0].low is None
+    assert [bin_.n for bin_ in found.bins] == [3, 1]
+    assert found.bins[0].low is None
 
 
 def test_levels_that_have_an_order_keep_it():
     size = pd.Categorical(["big", "small", "big"], ["small", "big"], ordered=True)
     found = analyse_residuals(np.zeros(3), np.arange(3.0), {"size": pd.Series(size)}).features[0]
-    assert [bucket.name for bucket in found.buckets] == ["small", "big"]
+    assert [bin_.name for bin_ in found.bins] == ["small", "big"]
 
 
 def test_rare_levels_of_a_column_with_very_many_are_taken_together():
     many = [f"id{k}" for k in range(N - 40)] + ["often"] * 40
     found = analyse_residuals(Y, P, {"id": many}).features[0]
-    assert len(found.buckets) == MOST_LEVELS
-    assert found.buckets[-1].name == OTHERS
-    assert sum(bucket.n for bucket in found.buckets) == N
+    assert len(found.bins) == MOST_LEVELS
+    assert found.bins[-1].name == OTHERS
+    assert sum(bin_.n for bin_ in found.bins) == N
 
 
 @pytest.mark.parametrize(
@@ -300,9 +300,9 @@ def test_rare_levels_of_a_column_with_very_many_are_taken_together():
         np.ma.array([1, 5, 2, 5], mask=[0, 1, 0, 1]),
     ],
 )
-def test_missing_values_of_a_feature_are_a_bucket(column):
+def test_missing_values_of_a_feature_are_a_bin(column):
     found = analyse_residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
-    (missing,) = [bucket for bucket in found.buckets if bucket.name == MISSING]
+    (missing,) = [bin_ for bin_ in found.bins if bin_.name == MISSING]
     assert (missing.n, missing.bias.value) == (2, 2.0)
 
 
@@ -352,20 +352,20 @@ def test_perfect_predictions_have_nothing_to_show():
 
 
 def test_constant_targets_are_no_trouble():
-    assert analyse_residuals(np.full(N, 3.0), P).buckets[0].n == 60
+    assert analyse_residuals(np.full(N, 3.0), P).bins[0].n == 60
 
 
 def test_one_item_is_enough():
     result = analyse_residuals([1.0], [2.0], {"x": [5.0]})
     assert result.largest[0].share == 1.0
-    assert "Residuals of 1 value" in str(result)
+    assert "Residuals of 1 item" in str(result)
 
 
 @pytest.mark.parametrize("interval", [None, 0.9])
 def test_intervals_are_as_asked(interval):
     result = analyse_residuals(Y, P, {"x": P}, interval=interval)
     assert ("90 % CI" in str(result)) == (interval is not None)
-    assert math.isnan(result.buckets[0].bias.low) == (interval is None)
+    assert math.isnan(result.bins[0].bias.low) == (interval is None)
     assert math.isnan(result.trend.low) == (interval is None)
 
 
@@ -417,7 +417,7 @@ def test_json_has_no_nan_and_rows_have_the_same_columns():
 
 def test_shifting_everything_changes_nothing_but_the_ranges():
     near, far = analyse_residuals(Y, P), analyse_residuals(Y + 1e9, P + 1e9)
-    for one, other in zip(near.buckets, far.buckets, strict=True):
+    for one, other in zip(near.bins, far.bins, strict=True):
         assert other.bias.value == pytest.approx(one.bias.value, abs=1e-5)
         assert other.spread == pytest.approx(one.spread, rel=1e-6)
     assert far.trend.value == pytest.approx(near.trend.value, abs=1e-3)

@@ -20,7 +20,14 @@ from ordinate.meta.property_verdicts import PropertyVerdicts
 from ordinate.metrics import find_metric
 from ordinate.postprocess import Decoder
 from ordinate.render import FORMATS_BY_SUFFIX, render
-from ordinate.results.base import Result, align_columns, make_frame, split_by_part, to_plain
+from ordinate.results.base import (
+    Result,
+    align_columns,
+    make_frame,
+    split_by_part,
+    to_json_label,
+    to_plain,
+)
 from ordinate.results.calibration import Calibration
 from ordinate.results.decoding import Decoding
 from ordinate.results.distribution_shift import evaluate_shift
@@ -148,16 +155,26 @@ def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
     assert str(result) == render(result, "text")
-    assert result._repr_html_() == render(result, "html")
+    assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
-    assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict(), default=str))
+    assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict()))
+
+
+def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
+    result = get_result("check")
+    page = render(result, "html")
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
+    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count(
+        "&lt;b&gt;low&lt;/b&gt;"
+    )
+    assert result._repr_html_().startswith("<div")
 
 
 @ALL
 def test_names_from_data_are_escaped_in_html(name):
-    shown = get_result(name)._repr_html_()
+    shown = render(get_result(name), "html")
     assert TAG not in shown
     assert "&lt;b&gt;low&lt;/b&gt;" in shown or name in {"catalogue", "properties"}
 
@@ -181,6 +198,39 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
     for path in ("report", "report.docx"):
         with pytest.raises(BadOutput, match=r"\.txt, \.json, \.csv, \.md, \.tex, \.html"):
             get_result("evaluation").save(tmp_path / path)
+
+
+@pytest.mark.parametrize("name", ["nul\0.txt", "x" * 300 + ".txt"])
+def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
+    with pytest.raises(BadOutput, match="cannot be written"):
+        get_result("evaluation").save(tmp_path / name)
+
+
+def test_half_a_character_is_replaced_in_a_file(tmp_path):
+    labels = ["low", "\ud800"]
+    ordinate.evaluate(labels, labels, labels, metrics="mae").save(tmp_path / "report.json")
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["scale"] == ["low", "?"]
+
+
+@ALL
+def test_results_are_compared_by_what_they_say(name):
+    result = get_result(name)
+    assert type(result).__eq__ is Result.__eq__
+    assert result == result  # noqa: PLR0124 # with nan in it, too
+    assert result != str(result)
+    assert hash(result) == hash(result)
+
+
+@pytest.mark.parametrize("name", ["evaluation", "regression"])
+def test_the_same_evaluation_twice_is_equal(name):
+    assert len({get_result(name), MAKERS[name]()}) == 1
+
+
+def test_numbers_of_numpy_stay_numbers():
+    records = [{"n": np.int64(2), "p": np.float32(0.5), "ok": np.True_}]
+    assert as_records(make_frame(records, "polars")) == [{"n": 2, "p": 0.5, "ok": True}]
+    assert to_plain(records) == [{"n": 2, "p": 0.5, "ok": True}]
+    assert type(to_json_label(np.int64(3))) is int
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path):
@@ -220,7 +270,11 @@ def test_the_first_table_is_the_one_without_a_name(name):
 
 def test_an_evaluation_has_its_tables_by_name():
     tables = get_result("evaluation").list_tables()
-    assert [*tables] == ["metrics", "per_level", "confusion_matrix", "error_attribution", "bins"]
+    others = ["error_attribution", "second_rater", "difference_from_rest", "bins"]
+    assert [*tables] == ["metrics", "per_level", "confusion_matrix", *others]
+    assert {row["group"] for row in tables["metrics"]} == {"", TAG, "other"}
+    assert [row["metric"] for row in tables["second_rater"]] == [*get_result("evaluation").metrics]
+    assert {row["group"] for row in tables["difference_from_rest"]} == {TAG, "other"}
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60
     assert [*get_result("comparison").list_tables()] == ["metrics", "pairs", "tests"]

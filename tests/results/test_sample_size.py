@@ -181,7 +181,7 @@ def test_with_the_items_needed_the_difference_is_seen_as_often_as_was_asked(chan
     """A z-test of drawn items, whose true difference is that of the pilot; 3 binomial errors."""
     gaps = item_gaps()
     plan = planned("mae", abs(gaps.mean()), power=chance, interval=level)
-    assert abs(plan.seen) == pytest.approx(plan.settings.difference)
+    assert abs(plan.observed_difference) == pytest.approx(plan.settings.difference)
     rng = np.random.default_rng(5)
     drawn = rng.choice(gaps, (2000, plan.needed))
     error = drawn.std(axis=1, ddof=1) / math.sqrt(plan.needed)
@@ -246,7 +246,7 @@ def test_a_bias_is_compared_by_its_size():
     plan = planned("bias", 0.1, systems={"low": low, "high": high})
     values = plan.values
     assert values["low"] < 0 < values["high"]
-    assert plan.seen == pytest.approx(abs(values["low"]) - abs(values["high"]))
+    assert plan.observed_difference == pytest.approx(abs(values["low"]) - abs(values["high"]))
 
 
 def test_values_are_those_of_the_pilot():
@@ -276,7 +276,7 @@ def test_missing_predictions_are_treated_as_asked():
 def test_one_system_is_enough_for_its_own_interval():
     plan = planned(systems={"s0": SYSTEMS["s0"]}, items=[100, 1000])
     error = np.abs(np.array(SYSTEMS["s0"]) - GOLD)
-    assert (plan.spread, plan.needed, plan.seen) == (None, None, None)
+    assert (plan.spread, plan.needed, plan.observed_difference) == (None, None, None)
     for one in plan.outlooks:
         assert (one.difference_width, one.power) == (None, None)
         expected = 2 * Z * error.std() / math.sqrt(one.items)
@@ -299,8 +299,8 @@ def test_numbers_of_items_that_were_named_are_the_ones_that_are_shown():
 
 
 KEYS = {
-    "schema", "task", "metric", "n", "values", "seen", "difference", "power", "level", "spread",
-    "needed", "outlooks", "source",
+    "schema", "task", "metric", "n", "values", "observed_difference", "difference", "power", "level",
+    "spread", "needed", "outlooks", "source",
 }  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
         assert there.low == pytest.approx(-back.high)
         assert there.high == pytest.approx(-back.low)
     shown = words(result)
-    assert shown.count("difference from all other items") == 1
+    assert shown.count("difference from the rest") == 1
     found = next(iter(result.by.values())).difference_from_rest["mae"]
     assert f"{found.value:z.3f} ({found.low:z.2f} to {found.high:z.2f})" in shown
     for name, score in result.metrics.items():
@@ -106,7 +106,7 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
 def test_a_single_subgroup_has_no_rest():
     (part,) = evaluated(by=["all"] * N).by.values()
     assert part.difference_from_rest == {}
-    assert "difference from all other items" not in words(evaluated(by=["all"] * N))
+    assert "difference from the rest" not in words(evaluated(by=["all"] * N))
 
 
 def test_many_subgroups_differ_each_from_all_others():
@@ -161,7 +161,7 @@ def test_groups_are_units():
     batch = result.confusion_matrix.with_cells(np.stack(tables))
     metrics = [find_metric(name) for name in result.metrics]
     check(estimates(result), estimate_metrics(metrics, batch, QUICK))
-    assert f"Items come in {count} groups, taken as clusters; levels have no intervals" in words(
+    assert f"Items come in {count} clusters. With clusters, levels have no intervals" in words(
         result
     )
     assert all(math.isnan(row["recall_low"]) for row in result.per_level)
@@ -183,7 +183,7 @@ def test_groups_of_copies_are_as_unsure_as_one_of_each():
 
 def test_few_groups_are_said_to_be_few():
     few = evaluated(groups=[k % 5 for k in range(N)])
-    assert "So few groups leave the intervals unsure" in words(few)
+    assert "So few clusters leave the intervals unsure" in words(few)
     assert "So few groups" not in words(evaluated(groups=UNITS))
 
 

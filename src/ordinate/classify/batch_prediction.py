@@ -23,6 +23,7 @@ from ordinate.features.new_texts import load_extractor
 from ordinate.readers.feature_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
+from ordinate.render.estimates import format_percent
 from ordinate.results.base import SCHEMA, Result, to_json_label
 
 PREDICTIONS_FOLDER = "predictions"
@@ -192,7 +193,7 @@ class DatasetPredictions:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictionReport(Result):
     """A model's predictions for one data set after the other."""
 
@@ -242,7 +243,7 @@ class PredictionReport(Result):
 def _build_level_grid(one: DatasetPredictions) -> Grid:
     shares = dict(compute_level_shares(one.predictions))
     rows: list[tuple[Cell, ...]] = [
-        (name, *(f"{of_rule[k]:.1%}" for of_rule in shares.values()))
+        (name, *(format_percent(of_rule[k]) for of_rule in shares.values()))
         for k, name in enumerate(one.predictions.scale.names)
     ]
     header = ("level", *(RULE_TITLES[rule] for rule in shares))

@@ -11,7 +11,7 @@ from ordinate.render import Document, Grid
 from ordinate.results.base import Result
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class DryRun(Result):
     """The feature sets, the models and the number of fits that a run would take at most."""
 

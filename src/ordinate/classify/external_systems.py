@@ -15,6 +15,7 @@ from ordinate.readers.external_predictions import (
     read_external_predictions,
 )
 from ordinate.render.csv_records import FORMULA_PREFIXES
+from ordinate.render.estimates import format_percent
 from ordinate.scale import Scale
 from ordinate.scale.labels import is_missing, normalize_label
 from ordinate.summaries.probabilities import check_probability_columns
@@ -41,7 +42,7 @@ class PredictionCoverage:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "answered": self.count,
+            "predicted": self.count,
             "items": self.items,
             "share": self.share if self.items else None,
             "unknown": len(self.unknown),
@@ -80,7 +81,9 @@ class ExternalSystem:
 
     def describe_coverage(self, coverage: PredictionCoverage) -> list[str]:
         """Say what the levels are, how many items have one, and which ids are unknown."""
-        counts = f"{coverage.count:,} of {coverage.items:,} items ({coverage.share:.1%})"
+        counts = (
+            f"{coverage.count:,} of {coverage.items:,} items ({format_percent(coverage.share)})"
+        )
         file = f"{self.name} ({self.file})"
         sentences = [f"{file} predicts {counts}; its level is {self.decision_rule}."]
         if coverage.unknown:

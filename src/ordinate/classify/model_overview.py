@@ -138,7 +138,7 @@ class DatasetEvaluation:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelOverview(Result):
     """All models on all test sets."""
 
@@ -222,8 +222,9 @@ class ModelOverview(Result):
                 rows.append((test.test_set.name, one.model, *map(_format_score, scores), one.flag))
             rows += _build_baseline_rows(test, names)
         better = (f"{name} ({BETTER_VALUES[self._by_name[name].direction]})" for name in names)
-        level = "" if self.interval is None else f" with {100 * self.interval.level:g} % intervals"
-        title = f"Models on test sets{level} (in brackets: which values are better)"
+        level = self.interval and f"{100 * self.interval.level:g} % confidence intervals"
+        shown = f" with {level}" if level else ""
+        title = f"Models on test sets{shown} (in brackets: which values are better)"
         return Grid(title, ("test set", "model", *better, "flag"), tuple(rows), left=2)
 
     def _build_rule_grid(self) -> Grid:

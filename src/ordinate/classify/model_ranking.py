@@ -93,7 +93,7 @@ class DatasetRanking:
         return [
             row
             | {
-                "answered": self._share(row["system"]),
+                "predicted": self._share(row["system"]),
                 "kappa": self.kappas[row["system"]].value,
                 "kappa_low": self.kappas[row["system"]].low,
                 "kappa_high": self.kappas[row["system"]].high,
@@ -140,7 +140,7 @@ class DatasetRanking:
     def _mark_leaderboard(self, board: Grid) -> Grid:
         """Return the leaderboard with the share that each system predicts, and the flags."""
         shares, flags = bool(self.test_set.coverage), any(map(self.flag, self.kappas))
-        header = (*board.header, *(("answered",) if shares else ()), *(("",) if flags else ()))
+        header = (*board.header, *(("predicted",) if shares else ()), *(("flag",) if flags else ()))
         names = [one.system for one in self.leaderboard.standings]  # baselines come after them
         rows: list[tuple[Cell, ...]] = []
         for place, row in enumerate(board.rows):
@@ -153,7 +153,7 @@ class DatasetRanking:
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelRanking(Result):
     """The leaderboard of every test set."""
 

@@ -149,7 +149,7 @@ class NestedEstimate:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TuningResult(Result):
     """A tuning run: screened sets, studies, the winner, and what it is worth."""
 

@@ -483,7 +483,7 @@ def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
 def _evaluate_as_levels(
     edges: list[float], items: "RegressionItems", how: "ConfidenceIntervals | None"
 ) -> "Evaluation":
-    """Evaluate quantities as ordered levels, cut at the edges."""
+    """Evaluate regression targets as ordered levels, cut at the edges."""
     from itertools import pairwise
 
     import numpy as np

@@ -229,7 +229,7 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
         if report is None:
             sys.stdout.write(text)
         else:
-            report.write_text(text, encoding="utf-8")
+            report.write_text(text, encoding="utf-8", errors="replace")
 
 
 def _infer_format(output: str | None) -> str:

@@ -42,8 +42,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "surrogate",
         help="find the best regression model for a table of numbers",
-        description="Tune, train, blend and ask models that predict a quantity from numbers, with "
-        "errors and intervals in its unit.",
+        description="Tune, train, blend and apply surrogate models: regression from numbers, with "
+        "errors and intervals in the unit of the target.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -122,7 +122,7 @@ def _add_analyze(commands: Any) -> None:
         commands,
         "analyze",
         "show what a search found",
-        "Show the measures of a search with their intervals, which parameters mattered, and how "
+        "Show the metrics of a search with their intervals, which parameters mattered, and how "
         "fits went (learning curves as data: --format json or csv).",
     )
     parser.add_argument(

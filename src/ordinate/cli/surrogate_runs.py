@@ -81,7 +81,7 @@ def _add_tune(commands: Any) -> None:
         "--blend",
         choices=("auto", "always", "never"),
         help="blend the best of each model type: auto takes the blend unless one model is better "
-        "it on held-out rows by more than chance, in RMSE and in MAE; always; or never "
+        "than it on held-out rows by more than chance, in RMSE and in MAE; always; or never "
         "(default: auto)",
     )
     add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
@@ -131,7 +131,7 @@ def _add_ensemble(commands: Any) -> None:
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", nargs="?", metavar="DATA", help="CSV or Parquet, a row for each item")
-    add("--target", metavar="COL", help="column of the quantity to predict")
+    add("--target", metavar="COL", help="target column: what to predict")
     add("--unit", help="of the target, such as kg/m³")
     add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
     add("--group", metavar="COL", help="column of rows that belong together, and stay together")

@@ -71,7 +71,7 @@ class FeatureSetSummary:
     constant: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CheckReport(Result):
     """An experiment as it was found."""
 

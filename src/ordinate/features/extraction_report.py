@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.experiment.stored_json import Check, at_least, decode
 from ordinate.render import Document, Grid
+from ordinate.render.estimates import format_percent
 from ordinate.results.base import Result
 
 SCHEMA = 1
@@ -92,7 +93,7 @@ class ExtractedDataset:
         return [f"{self.dataset}: {said}" for said in describe_oddities(self.counts, self.rows)]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ExtractionResult(Result):
     """A feature set of an experiment; `new` data sets were made just now."""
 
@@ -103,7 +104,7 @@ class ExtractionResult(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def was_there(self) -> bool:
+    def already_complete(self) -> bool:
         """Whether nothing was left to do."""
         return not any(one.new for one in self.datasets)
 
@@ -118,7 +119,7 @@ class ExtractionResult(Result):
             "task": "features",
             "set": self.name,
             "path": str(self.path),
-            "was_there": self.was_there,
+            "already_complete": self.already_complete,
             "datasets": [one.to_dict() for one in self.datasets],
             "command": self.command,
             "notes": list(self.notes),
@@ -128,13 +129,13 @@ class ExtractionResult(Result):
         """Return the report for people."""
         title = f"Feature set {self.name}"
         said = f"In {self.path}, by: {self.command}"
-        if self.was_there:
+        if self.already_complete:
             said = f"It was there already, made by the same request: nothing to do. {said}"
         header = ("data set", "", "rows", "features", "zeros", "rows of zeros only")
         cells = tuple(
             (
                 *(one.dataset, "new" if one.new else "was there"),
-                *(one.rows, one.features, f"{one.zeros:.2%}", one.counts["zero_rows"]),
+                *(one.rows, one.features, format_percent(one.zeros, 2), one.counts["zero_rows"]),
             )
             for one in self.datasets
         )

@@ -18,6 +18,7 @@ from ordinate.features.extraction_report import SCHEMA, ExtractedDataset
 from ordinate.features.feature_store import count_nonzero
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
+from ordinate.render.estimates import format_percent
 from ordinate.results.base import Result
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
@@ -37,7 +38,7 @@ class FeatureSetEntry:
     problem: str = ""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FeatureSetListing(Result):
     """All feature sets, and work that was left unfinished."""
 
@@ -68,7 +69,7 @@ class FeatureSetListing(Result):
             return Document(title, (what, *self.notes))
         header = ("set", "data set", "state", "rows", "features", "zeros")
         cells: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.set, one.dataset, one.state, one.rows, one.features, _format_percent(one.zeros))
+            (one.set, one.dataset, one.state, one.rows, one.features, _format_share(one.zeros))
             for one in self.sets
         )
         how = {one.set: one.made_by for one in self.sets if one.made_by}
@@ -149,5 +150,5 @@ def _describe_own_features(experiment: Experiment, name: str, folder: Path) -> F
     return FeatureSetEntry(name, folder.name, *numbers, state, manifest.command)
 
 
-def _format_percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.2%}"
+def _format_share(share: float | None) -> str | None:
+    return None if share is None else format_percent(share, 2)

@@ -45,7 +45,7 @@ class TestResult:
         return {
             "p": to_json_number(self.p),
             "statistic": to_json_number(self.statistic),
-            "freedom": self.degrees_of_freedom,
+            "degrees_of_freedom": self.degrees_of_freedom,
             "resamples": self.resamples,
             "note": self.note,
         }

@@ -120,7 +120,7 @@ def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None
     return sorted(range(len(keys)), key=lambda place: (unranked[place] is not None, keys[place]))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MetaEvaluation(Result):
     """Meta-evaluation of metrics on many systems in many test cases."""
 

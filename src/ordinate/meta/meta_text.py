@@ -10,6 +10,7 @@ import numpy as np
 from ordinate.inference import Estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_percent, join_names
 from ordinate.results.leaderboard_text import describe_files
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
 
 def state_conclusion(result: "MetaEvaluation") -> str:
     """Say which metric captures most, and whether significantly so."""
-    best, references = result.best, _join_names(m.expression for m in result.references)
+    best, references = result.best, join_names(m.expression for m in result.references)
     if best is None:
         why = dict.fromkeys(one.unranked_reason for one in result.ranked if one.refusal is None)
         return (
@@ -62,9 +63,9 @@ def state_conclusion(result: "MetaEvaluation") -> str:
     sure = [one.metric.expression for one in behind if one.behind_best and one.behind_best.high < 0]
     unsure = [one.metric.expression for one in behind if one.metric.expression not in sure]
     if sure:
-        parts.append(f"It captures significantly more than {_join_names(sure)}.")
+        parts.append(f"It captures significantly more than {join_names(sure)}.")
     if unsure:
-        parts.append(f"It is not significantly different from {_join_names(unsure)}.")
+        parts.append(f"It is not significantly different from {join_names(unsure)}.")
     if len(ranked) > 1 and not behind:
         parts.append(
             "In most resamples some metric is undefined: which is significantly better is not "
@@ -90,13 +91,13 @@ def collect_notes(result: "MetaEvaluation") -> list[str]:
         notes.append(f"{' and '.join(few_units)} are few: all confidence intervals are rough.")
     if result.undefined_references:
         notes.append(
-            f"A reference is undefined in {_format_percent(result.undefined_references)} of the "
+            f"A reference is undefined in {format_percent(result.undefined_references)} of the "
             "systems' test cases, where nobody improves on anybody."
         )
     infinite = [one.metric.expression for one in result.metrics if one.infinite_share > 0]
     if infinite:
         notes.append(
-            f"Infinite for a system in a test case, {_join_names(infinite)}: so is the mean of "
+            f"Infinite for a system in a test case, {join_names(infinite)}: so is the mean of "
             "that system. Two such systems have no difference, and no pair is significantly "
             "different."
         )
@@ -107,8 +108,8 @@ def collect_notes(result: "MetaEvaluation") -> list[str]:
     partial = {name: share for name, share in undefined_shares.items() if 0 < share < 1}
     if partial:
         notes.append(
-            f"Up to {_format_percent(max(partial.values()))} of the resamples have no coverage and "
-            f"are left out, of {_join_names(partial)}."
+            f"Up to {format_percent(max(partial.values()))} of the resamples have no coverage and "
+            f"are left out, of {join_names(partial)}."
         )
     return notes
 
@@ -119,7 +120,7 @@ def _describe_undefined(result: "MetaEvaluation") -> list[str]:
     for one in result.metrics:
         if one.reason is not None:
             by_reason[one.reason].append(one.metric.expression)
-    return [f"{_join_names(names)}: {reason}." for reason, names in by_reason.items()]
+    return [f"{join_names(names)}: {reason}." for reason, names in by_reason.items()]
 
 
 # --- grids ---------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def _build_coverage_blocks(result: "MetaEvaluation") -> list[Grid]:
         for one in result.ranked
         if one.unranked_reason is not None
     )
-    references = _join_names(metric.expression for metric in result.references)
+    references = join_names(metric.expression for metric in result.references)
     first = ("metric", "coverage", level, "behind the best", level)
     grids = (
         Grid(f"Coverage of {references}", first, ranked),
@@ -193,8 +194,8 @@ def _build_reliability_grid(result: "MetaEvaluation") -> Grid:
             _format_interval(one.robustness),
             one.stability.value,
             _format_interval(one.stability),
-            _format_percent(one.discriminative_power),
-            _format_percent(one.undefined_share),
+            format_percent(one.discriminative_power),
+            format_percent(one.undefined_share),
         )
         for one in result.ranked
     )
@@ -298,14 +299,5 @@ def _format_coverage(evaluation: "MetricEvaluation") -> str:
     )
 
 
-def _format_percent(share: float) -> str:
-    return format_cell(share) if math.isnan(share) else f"{100 * share:.1f} %"
-
-
 def _join_reasons(reasons: Iterable[str | None]) -> str:
     return ", or ".join(str(reason) for reason in reasons)
-
-
-def _join_names(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

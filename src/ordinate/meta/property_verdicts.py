@@ -44,7 +44,7 @@ NO_PROOF = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PropertyVerdicts(Result):
     """The findings by metric and property, and the number of matrices that each was computed on."""
 
@@ -183,7 +183,7 @@ FLAT_KEYS = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PropertyExplanation(Result):
     """One property of one metric, with its counterexample laid out."""
 

@@ -62,8 +62,8 @@ class Campaign:
     """The panel of a campaign, whose groups are the test cases, and what its files are like.
 
     `joined` says of each run how many items of gold it has (matched), for how many of them there is
-    a prediction on the scale (answered), how many it lacks (missing), and how many lines have an id
-    that gold lacks (unknown).
+    a prediction on the scale (predicted), how many it lacks (missing), and how many lines have an
+    id that gold lacks (unknown).
     """
 
     panel: Panel
@@ -171,7 +171,7 @@ class _CampaignReader:
         self.lines.count_missing_items(lacking)
         self.joined[name] = {
             "matched": int((labelled & has_line).sum()),
-            "answered": int((labelled & (levels < len(self.scale))).sum()),
+            "predicted": int((labelled & (levels < len(self.scale))).sum()),
             "missing": int(lacking.sum()),
             "unknown": self.lines.count(IrregularityKind.UNKNOWN),
         }

@@ -1,4 +1,4 @@
-"""Files of targets and predictions, quantities with units, summed up inside DuckDB."""
+"""Files of regression targets and predictions, with units, summed up inside DuckDB."""
 
 import math
 from collections.abc import Mapping

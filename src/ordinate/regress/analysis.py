@@ -11,7 +11,7 @@ import numpy as np
 from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.layout import RESULTS, TEST_PREDICTIONS, TRIALS
 from ordinate.regress.result_files import read_run_files
-from ordinate.regress.tuning_text import build_summary_grid, parse_estimate
+from ordinate.regress.tuning_text import CI_HEAD, build_summary_blocks, parse_estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_number
@@ -23,7 +23,7 @@ FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SearchAnalysis(Result):
     """A search: the measures that matter, the parameters that did, and how fits went."""
 
@@ -90,7 +90,7 @@ class SearchAnalysis(Result):
         blocks: list[str | Grid] = [
             f"Run {self.results['run']}. The winner is {self.results['winner']}.",
             *self.cautions,
-            build_summary_grid(self.summary),
+            *build_summary_blocks(self.summary),
             _build_studies_grid(self.results, f"held-out {error}"),
             *_build_importance_grids(self.importance),
             *_build_curves_grid(self.curves, f"{error} there"),
@@ -214,7 +214,7 @@ def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
     if results["blend"] is not None:
         rows.append(("blend", _format_rmse(results["blend"]), None, None, None))
     header = ("model", error, "complete", "pruned", "failed")
-    title = "Studies: the best trial of each model type, with 95 % intervals"
+    title = f"Studies: the best trial of each model type, with {CI_HEAD}"
     return Grid(title, header, tuple(rows))
 
 

@@ -45,7 +45,7 @@ class StudyTrials:
 class _RunningTrial:
     """A trial that is being made: its fits, and the predictions of the folds that are done."""
 
-    asked: PendingTrial
+    pending: PendingTrial
     candidate: Candidate
     tasks: list[FitTask]
     answers: list[FitPredictions] = field(default_factory=list)
@@ -148,7 +148,7 @@ def _open_study(bench: Bench, model_type: str) -> Study:
 
 def _get_training_options(bench: Bench, model_type: str) -> dict[str, Any]:
     """Return the limit on epochs and the device, for model types that have them."""
-    return bench.settings.given(model_type)
+    return bench.settings.get_training_options(model_type)
 
 
 def _collect_trials(bench: Bench, model_type: str, study: Study) -> StudyTrials:
@@ -258,14 +258,14 @@ def _record_parts(
             trial.cut = True
             return False
         if isinstance(answers, OrdinateError):
-            batch.finish(trial.asked.number, None, failed=str(answers))
+            batch.finish(trial.pending.number, None, failed=str(answers))
             return False
         trial.answers.append(answers)
         done = len(trial.answers)
         if done < len(bench.folds):
             so_far = bench.rmse(_join_parts(trial.answers))
-            if batch.report(trial.asked.number, done, so_far):
-                batch.finish(trial.asked.number, None)
+            if batch.report(trial.pending.number, done, so_far):
+                batch.finish(trial.pending.number, None)
                 return False
     return True
 
@@ -282,7 +282,7 @@ def _finish_trial(bench: Bench, batch: TrialBatch, trial: _RunningTrial) -> None
     curves = [one.curve for one in trial.answers if one.curve]
     if curves:
         attributes["curves"] = curves
-    batch.finish(trial.asked.number, made.value, attributes=attributes)
+    batch.finish(trial.pending.number, made.value, attributes=attributes)
 
 
 def join_held_out_predictions(

@@ -22,7 +22,7 @@ from ordinate.regress.bench import Bench, Candidate
 from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
 from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.splits import Split, assign_unit_ids
-from ordinate.render.estimates import format_number
+from ordinate.render.estimates import format_number, format_percent
 
 REPEAT_COUNT = 5  # a value that occurs more often in training repeats
 LIKE_TOLERANCE = 1e-6  # of a value: kept in single precision, or typed, it is the same
@@ -125,8 +125,8 @@ class LatticeFinding:
 
     share: float
     used: bool
-    told: float = float("nan")  # mean absolute error of a smooth model that is told
-    untold: float = float("nan")
+    mae_with_indicator: float = float("nan")  # of a smooth model that has the indicator
+    mae_without_indicator: float = float("nan")
     gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
     chance: bool = False  # whether what is gained is no more than its standard error
 
@@ -138,14 +138,15 @@ class LatticeFinding:
     def note(self, unit: str | None) -> str:
         """Say what was found, and what was done."""
         of = f" {unit}" if unit else ""
-        head = f"{self.share:.0%} of the rows lie on a lattice: each of their values repeats."
-        if np.isnan(self.told):
+        share = format_percent(self.share, 0)
+        head = f"{share} of the rows lie on a lattice: each of their values repeats."
+        if np.isnan(self.mae_with_indicator):
             return f"{head} {REQUESTED_NOTE if self.used else NO_TIME_NOTE}"
         side = "lower" if self.gap < 0 else "higher"
         evaluated = (
             f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
-            f"(median), and a smooth model that is told has MAE {format_number(self.told)} instead "
-            f"of {format_number(self.untold)}{of} on held-out rows."
+            f"(median), and a smooth model that is told has MAE "
+            f"{format_number(self.mae_with_indicator)} instead of {format_number(self.mae_without_indicator)}{of} on held-out rows."
         )
         done = (
             "So models are told which rows these are: it says where rows come from, and is no law."

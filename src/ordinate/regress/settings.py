@@ -117,7 +117,7 @@ class Settings:
 
     def _complete_params(self, model_type: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
-        given = self.given(model_type)
+        given = self.get_training_options(model_type)
         device = {name: given[name] for name in ("device",) if name in given}
         return create_regressor(model_type, given | dict(params) | device).params
 
@@ -128,10 +128,10 @@ class Settings:
 
         resolve_device(self.device)
 
-    def given(self, model_type: str) -> dict[str, Any]:
-        """Return the parameters of a model type that are asked for here, and not searched.
+    def get_training_options(self, model_type: str) -> dict[str, Any]:
+        """Return the hyperparameters of a model type that are set here, and not searched.
 
-        >>> Settings(preset="minimal", model="mlp").given("mlp")
+        >>> Settings(preset="minimal", model="mlp").get_training_options("mlp")
         {'epochs': 60, 'device': 'cpu'}
         """
         known = find_model_type(model_type).defaults
@@ -152,9 +152,9 @@ class Settings:
         return {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
-        plain = self.to_dict() | {"kinds": list(self.model_types)}
+        plain = self.to_dict() | {"model_types": list(self.model_types)}
         return {name: value for name, value in plain.items() if name not in EXECUTION_SETTINGS}
 
 

@@ -11,6 +11,7 @@ from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.experiment.settings_checks import check_choice
 from ordinate.regress.settings import MOST_SHIFTED, ShiftEnd, check_shift_share
 from ordinate.regress.table import Table
+from ordinate.render.estimates import format_percent
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -88,7 +89,9 @@ def split_by_group(table: Table, seed: int, shares: Sequence[float] = SPLIT_SHAR
     found = np.array([len(train), len(validation), len(test)]) / len(table)
     notes = []
     if np.abs(found - _normalize_shares(shares)).max() > 0.05:
-        told = ", ".join(f"{x:.0%} {name}" for x, name in zip(found, PART_NAMES, strict=True))
+        told = ", ".join(
+            f"{format_percent(x, 0)} {name}" for x, name in zip(found, PART_NAMES, strict=True)
+        )
         notes.append(f"Groups are of unequal size: {told}.")
     return Split(train, validation, test, f"grouped (seed {seed})", tuple(notes))
 
@@ -132,8 +135,8 @@ def split_by_shift(
     outside = values >= cut  # all rows that are equal at the border are on one side of it
     if outside.mean() > MOST_SHIFTED:
         raise BadInput(
-            f"{outside.mean():.0%} of the rows have the same extreme value of {by!r}: no region of "
-            f"{share:.0%} can be cut off. Shift by another column."
+            f"{format_percent(outside.mean(), 0)} of the rows have the same extreme value of "
+            f"{by!r}: no region of {format_percent(share, 0)} can be cut off. Shift by another column."
         )
     bound = cut if end == "high" else -cut
     sign = "≥" if end == "high" else "≤"

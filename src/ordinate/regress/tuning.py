@@ -120,7 +120,9 @@ def _open_bench(
 def _make_run_id(bench: Bench) -> str:
     """Return the name of a run: its target, and a hash of the data and all that was asked."""
     table = {"table": bench.table.fingerprint}  # with the targets of its test
-    code = bench.code(bench.settings.asked | {"unit": bench.unit} | table)
+    settings = bench.settings.result_settings
+    settings["kinds"] = settings.pop("model_types")  # the name that earlier runs were hashed by
+    code = bench.code(settings | {"unit": bench.unit} | table)
     letters = (x if x.isascii() and x.isalnum() else "_" for x in bench.table.target_name[:40])
     return f"{''.join(letters)}-{code}"
 
@@ -361,7 +363,7 @@ def _write_run(bench: Bench, found: TuningResult, command: str, config: str) -> 
 def _write_results(folder: Path, found: TuningResult) -> None:
     files = {
         TRIALS: found.list_trials(),
-        TEST_PREDICTIONS: found.tested(),
+        TEST_PREDICTIONS: found.list_test_predictions(),
         RESULTS: found.to_dict(),
     }
     for name, values in files.items():

@@ -154,7 +154,7 @@ class HeldOutResult:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TuningResult(Result):
     """A search for a surrogate: what was tried, what won, and what it is worth."""
 
@@ -202,7 +202,7 @@ class TuningResult(Result):
             "schema": SCHEMA,
             "task": TASK,
             "run": self.run,
-            "settings": self.settings.asked,
+            "settings": self.settings.result_settings,
             "data": self.source.to_dict(),
         }
 
@@ -224,7 +224,7 @@ class TuningResult(Result):
         """Return every trial of every study."""
         return self._build_header() | {"studies": [one.list_trials() for one in self.searched]}
 
-    def tested(self) -> dict[str, Any]:
+    def list_test_predictions(self) -> dict[str, Any]:
         """Return the test rows, with what all finalists predict for them."""
         tests = {one.name: one.columns() for one in self.tests}
         return self._build_header() | {"winner": self.winner.name, "tests": tests}
@@ -301,8 +301,8 @@ def _list_measures(test: HeldOutResult) -> Iterator[tuple[str, str, Estimate, bo
             values.prediction_intervals[name]
             for name in ("interval_coverage", "mean_interval_width")
         )
-        yield "interval_coverage", "coverage of the intervals", coverage, False
-        yield "interval_width", "their width", width, True
+        yield "interval_coverage", "coverage of prediction intervals", coverage, False
+        yield "interval_width", "mean width of prediction intervals", width, True
 
 
 def _evaluate_constant(test: HeldOutResult, constant: float) -> Estimate:

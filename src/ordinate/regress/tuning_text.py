@@ -13,6 +13,7 @@ from ordinate.render.document import Cell
 from ordinate.render.estimates import (
     format_estimate,
     format_estimate_interval,
+    format_interval_head,
     format_number,
 )
 from ordinate.search.trials import TRIAL_STATES
@@ -20,6 +21,7 @@ from ordinate.search.trials import TRIAL_STATES
 if TYPE_CHECKING:
     from ordinate.regress.tuning_result import Finalist, HeldOutResult, StudyResult, TuningResult
 
+CI_HEAD = format_interval_head(0.95)
 ESTIMATE_KEYS = ("value", "low", "high")
 OPTIMISM_NOTE = (
     "Intervals take {units} as independent, and the model as given. The best of many is "
@@ -39,7 +41,7 @@ def describe_tuning(result: "TuningResult") -> Document:
     blocks += [
         *_describe_hyperparameters(result),
         _describe_winner(result),
-        build_summary_grid(result.summary()),
+        *build_summary_blocks(result.summary()),
     ]
     for test in result.tests:
         blocks += _build_test_blocks(result, test)
@@ -71,7 +73,7 @@ def _build_search_grid(result: "TuningResult") -> Grid:
     rows = [_build_search_row(one) for one in result.searched]
     if result.blend:
         rows.append(("blend", *_build_error_cells(result.blend), None, None, None))
-    title = "Search: the best trial of each model type on held-out rows, with 95 % intervals"
+    title = f"Search: the best trial of each model type on held-out rows, with {CI_HEAD}"
     return Grid(title, header, tuple(rows))
 
 
@@ -117,19 +119,24 @@ def _describe_winner(result: "TuningResult") -> str:
     )
 
 
-def build_summary_grid(rows: list[dict[str, Any]]) -> Grid:
-    """Return measures with their intervals, from plain values."""
+def build_summary_blocks(rows: list[dict[str, Any]]) -> list[str | Grid]:
+    """Return metrics with their intervals, from plain values, and why some have none."""
     found = [(row, parse_estimate(row)) for row in rows]
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (
             row["measure"],
             format_number(one.value),
-            format_estimate_interval(one) or one.note,
+            format_estimate_interval(one),
             row["unit"],
         )
         for row, one in found
     )
-    return Grid("Summary", ("measure", "value", "95 % interval", "unit"), cells)
+    reasons = [
+        f"No confidence interval of {row['measure']}: {one.note}."
+        for row, one in found
+        if one.note and format_estimate_interval(one) is None
+    ]
+    return [Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells), *reasons]
 
 
 def parse_estimate(row: Mapping[str, Any]) -> Estimate:
@@ -156,7 +163,7 @@ def _build_test_blocks(result: "TuningResult", test: "HeldOutResult") -> list[st
         )
         for name, found in test.comparison.models.items()
     )
-    title = f"{test.name.capitalize()}: all finalists, once chosen, with 95 % intervals"
+    title = f"{test.name.capitalize()}: all finalists, once chosen, with {CI_HEAD}"
     return [*told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
 
 

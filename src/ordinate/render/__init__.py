@@ -24,8 +24,7 @@ class Renderable(Protocol):
 
 
 def _render_json(result: Renderable) -> str:
-    plain = result.to_dict()
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
+    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {
@@ -34,7 +33,7 @@ RENDERERS: dict[str, Callable[[Any], str]] = {
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),
-    "html": lambda result: html.render(result.document()),
+    "html": lambda result: html.render_page(result.document()),
 }
 FORMATS_BY_SUFFIX = {
     ".txt": "text",

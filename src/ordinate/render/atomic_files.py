@@ -47,8 +47,8 @@ def report_write_errors(path: Path) -> Iterator[None]:
     """Say in words why a path cannot be written."""
     try:
         yield
-    except OSError as problem:
-        reason = problem.strerror or problem
+    except (OSError, ValueError) as problem:  # a path with a NUL is a ValueError
+        reason = getattr(problem, "strerror", None) or problem
         raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
 
 

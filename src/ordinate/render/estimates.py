@@ -1,10 +1,12 @@
 """Estimates as people read them: values, confidence intervals, p-values."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ordinate.inference import Estimate
-from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
+from ordinate.render.document import UNDEFINED, Cell, format_cell, format_interval
 
 
 def format_interval_head(level: float) -> str:
@@ -22,6 +24,15 @@ def format_with_interval(found: Estimate) -> Cell:
     return found.value if interval is None else f"{format_cell(found.value)} ({interval})"
 
 
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share in percent.
+
+    >>> format_percent(0.79), format_percent(0.0123, 2), format_percent(float("nan"))
+    ('79.0 %', '1.23 %', 'undefined')
+    """
+    return UNDEFINED if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
 def format_p_value(p: float) -> str:
     """Return a p-value with four digits.
 
@@ -33,13 +44,24 @@ def format_p_value(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
 
 
-def join_names(names: list[str]) -> str:
+def describe_clusters(count: int) -> str:
+    """Say how many clusters the items come in, and whether these are enough.
+
+    >>> describe_clusters(2)
+    'Items come in 2 clusters. So few clusters leave the intervals unsure.'
+    """
+    few = " So few clusters leave the intervals unsure." if count < VERY_FEW_CLUSTERS else ""
+    return f"Items come in {count:,} cluster{'' if count == 1 else 's'}.{few}"
+
+
+def join_names(names: Iterable[str]) -> str:
     """Return names as a sentence lists them.
 
     >>> join_names(["a", "b", "c"])
     'a, b and c'
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 # --- values that have a unit ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""HTML for notebooks."""
+"""HTML: a piece for notebooks, a page for files."""
 
 from html import escape
 
@@ -12,6 +12,16 @@ def render(document: Document) -> str:
         _render_grid(b) if isinstance(b, Grid) else f"<p>{escape(b)}</p>" for b in document.blocks
     ]
     return '<div class="ordinate">\n' + "\n".join(parts) + "\n</div>\n"
+
+
+def render_page(document: Document) -> str:
+    """Return the document as a complete page, which says how its characters are encoded."""
+    title = escape(document.title)
+    head = f'<meta charset="utf-8">\n<title>{title}</title>'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
+        f"<body>\n{render(document)}</body>\n</html>\n"
+    )
 
 
 def _render_grid(grid: Grid) -> str:

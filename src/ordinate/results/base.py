@@ -9,10 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, render
-from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file
+from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, html, render
+from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -26,7 +28,7 @@ class Result(ABC):
     """What a function of Ordinate returns: a subclass says what there is, the rest follows.
 
     Subclasses are data classes with `repr=False`, for a result has thousands of numbers and its
-    repr is one line.
+    repr is one line, and with `eq=False`: results are equal that say the same, nan or not.
     """
 
     table_name: ClassVar[str] = "metrics"  # what the flat records of `rows` are called
@@ -55,8 +57,16 @@ class Result(ABC):
     def __str__(self) -> str:
         return render(self)
 
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     def _repr_html_(self) -> str:
-        return render(self, "html")
+        return html.render(self.document())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
@@ -90,11 +100,14 @@ class Result(ABC):
         if report_format is None:
             known = ", ".join(FORMATS_BY_SUFFIX)
             raise BadOutput(f"{shorten(str(path))} has no known suffix. There are: {known}.")
-        if target.exists() and not force:
+        with report_write_errors(target):
+            exists, target = target.exists(), target.resolve()
+        if exists and not force:
             raise BadOutput(f"{shorten(str(path))} exists. Pass force=True to overwrite it.")
-        text = render(self, report_format)
-        with replace_file(target.resolve(), prefix=UNLOCKED_PREFIX) as temporary:
-            temporary.write_bytes(text.encode())  # the same bytes on every machine
+        # The same bytes on every machine; labels may have half a character, which no file can.
+        content = render(self, report_format).encode(errors="replace")
+        with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
+            temporary.write_bytes(content)
 
     def _get_table(self, name: str) -> list[Record]:
         tables = self.list_tables()
@@ -140,7 +153,8 @@ def _collect_columns(records: list[Record]) -> dict[str, list[Any]]:
 
 def _unify_column(values: list[Any]) -> list[Any]:
     """Return a column of one type: numbers, booleans, or strings; nan is missing."""
-    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in values]
+    plain = [x.item() if isinstance(x, np.generic) else x for x in values]
+    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in plain]
     types = {type(x) for x in cells if x is not None}
     if types <= {bool} or all(issubclass(x, (int, float)) and x is not bool for x in types):
         return cells
@@ -194,6 +208,7 @@ def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
 
 def to_json_label(label: Hashable) -> str | int | float | bool:
     """Return a label that JSON knows: itself, or its text."""
+    label = label.item() if isinstance(label, np.generic) else label
     return label if isinstance(label, (str, int, float)) else str(label)
 
 
@@ -203,6 +218,8 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"low": float("nan"), "at": (1, 2.5)})
     {'low': None, 'at': [1, 2.5]}
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
         return to_json_number(value)
     if hasattr(value, "to_dict"):

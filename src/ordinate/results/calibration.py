@@ -88,7 +88,7 @@ class ProbabilityScore:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Calibration(Result):
     """The metrics of predicted probabilities, their bins, and each level.
 

@@ -62,7 +62,7 @@ class PairTests:
         ]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Result):
     """Many systems on the same items: a leaderboard for each metric, tests for named pairs.
 
@@ -152,7 +152,7 @@ class Comparison(Result):
                 "rank": standing.rank,
                 "rank_low": standing.rank_low,
                 "rank_high": standing.rank_high,
-                "letters": standing.letters,
+                "compact_letter_display": standing.compact_letter_display,
                 "n": self.panel.n,
             }
             for name, board in self.leaderboards.items()

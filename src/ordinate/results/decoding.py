@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head
+from ordinate.render.estimates import format_interval_head, format_percent
 from ordinate.results.base import (
     BETTER_VALUES,
     SCHEMA,
@@ -71,7 +71,7 @@ def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
     return DecodingDifference(argmax, decoded, *difference, pair.p, verdict)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decoding(Result):
     """Rows of probabilities with their levels by argmax and decoded, as positions on the scale.
 
@@ -150,8 +150,8 @@ class Decoding(Result):
         expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
         return (
             f"Read from {self.source}.{fitted} {METHOD_TEXTS[self.decoder.method_]}{expected}. "
-            f"{self.changed:,} of {len(self.decoded):,} rows ({share:.1%}) get another level than "
-            "argmax, the most probable one."
+            f"{self.changed:,} of {len(self.decoded):,} rows ({format_percent(share)}) get "
+            "another level than argmax, the most probable one."
         )
 
     def _make_comparison_blocks(self) -> list[str | Grid]:
@@ -188,7 +188,7 @@ class Decoding(Result):
         header = ("level", ARGMAX, DECODED, *(() if gold is None else ("gold in fit",)))
         columns = [*shares, *(() if gold is None else (gold,))]
         rows = tuple(
-            (name, *(f"{column[k]:.1%}" for column in columns))
+            (name, *(format_percent(column[k]) for column in columns))
             for k, name in enumerate(self.scale.names)
         )
         return Grid(f"How often each level is given, in {self.source}", header, rows)

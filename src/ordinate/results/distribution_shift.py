@@ -17,6 +17,7 @@ from ordinate.render.estimates import (
     format_estimate,
     format_interval_head,
     format_number,
+    format_percent,
 )
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
 from ordinate.results.regression import RegressionEvaluation
@@ -56,7 +57,7 @@ class ColumnShift(Serializable):
         return {"name": self.name, "by": to_plain(self.by)} | super().to_dict()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShiftEvaluation(Result):
     """A shifted test set and one from where the training data came from.
 
@@ -194,7 +195,7 @@ def _describe_shift(shift: ColumnShift) -> str:
 
 
 def _format_percent(share: float) -> str | None:
-    return None if math.isnan(share) else f"{100 * share:.1f} %"
+    return None if math.isnan(share) else format_percent(share)
 
 
 def _make_blocks(result: ShiftEvaluation) -> list[str | Grid]:

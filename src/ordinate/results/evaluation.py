@@ -30,6 +30,7 @@ from ordinate.results.base import (
     Result,
     align_columns,
     name_subgroups,
+    to_flat_record,
     to_json_label,
     to_plain,
 )
@@ -88,7 +89,7 @@ class Score:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evaluation(Result):
     """A confusion matrix with its metrics, its levels and its subgroups.
 
@@ -217,16 +218,25 @@ class Evaluation(Result):
         return name_subgroups(self.by)
 
     def list_tables(self) -> dict[str, list[Record]]:
-        """Return metrics, levels, the cells of the confusion matrix, and the costs of errors."""
+        """Return metrics, levels, cells of the confusion matrix, costs of errors, differences."""
         costs = {name: to_plain(cells) for name, cells in self.error_attribution.items()}
-        return {
+        tables = {
             "metrics": self.rows(),
             "per_level": list(self.per_level),
             "confusion_matrix": self._list_cells(),
             "error_attribution": [
                 {"metric": name} | cell for name, cells in costs.items() for cell in cells
             ],
-        } | ({} if self.probabilities is None else {"bins": self.probabilities.list_bins()})
+            "second_rater": _list_estimates(self.second_rater or {}),
+            "difference_from_rest": [
+                {"group": group} | row
+                for group, part in self.list_subgroups()
+                for row in _list_estimates(part.difference_from_rest)
+            ],
+        }
+        return tables | (
+            {} if self.probabilities is None else {"bins": self.probabilities.list_bins()}
+        )
 
     def _list_cells(self) -> list[Record]:
         """Return one record for each cell; a prediction that is missing has no level."""
@@ -262,7 +272,8 @@ class Evaluation(Result):
             for group, part in parts
             for name, score in part.metrics.items()
         ]
-        return align_columns(rows + (self.probabilities.rows() if self.probabilities else []))
+        others = [] if self.probabilities is None else self.probabilities.rows()
+        return align_columns(rows + [{"group": ""} | row for row in others])
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -377,6 +388,10 @@ def score(
         return named(summary)
     except NotApplicable as reason:
         raise NotApplicable(f"{named.name} is not defined here: {reason}.") from None
+
+
+def _list_estimates(estimates: dict[str, Estimate]) -> list[Record]:
+    return [{"metric": name} | to_flat_record(x) for name, x in estimates.items()]
 
 
 def _drop_empty_groups(

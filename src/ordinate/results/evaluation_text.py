@@ -4,10 +4,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_interval_head, format_with_interval
+from ordinate.render.estimates import describe_clusters, format_interval_head, format_with_interval
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.per_level import LEVEL_METRICS
 
@@ -147,15 +146,7 @@ def _describe_uncertainty(result: "Evaluation") -> list[str]:
     found = {name: score.estimate for name, score in result.metrics.items() if score.estimate}
     parts = describe_interval_methods(found)
     if result.groups is not None:
-        few = (
-            " So few groups leave the intervals unsure."
-            if result.groups < VERY_FEW_CLUSTERS
-            else ""
-        )
-        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        parts.append(
-            f"Items come in {count}, taken as clusters; levels have no intervals then.{few}"
-        )
+        parts.append(f"{describe_clusters(result.groups)} With clusters, levels have no intervals.")
     return parts
 
 
@@ -298,7 +289,7 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
             for metric in result.metrics
         ]
         header = ("metric", *(name for name, _ in part))
-        grids.append(Grid("Groups: difference from all other items", header, tuple(rows)))
+        grids.append(Grid("Subgroups: difference from the rest", header, tuple(rows)))
     return grids
 
 
@@ -313,7 +304,7 @@ def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evalu
         (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
         for name, score in result.metrics.items()
     ]
-    return Grid("Groups", header, (counts, *rows))
+    return Grid("Subgroups", header, (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:

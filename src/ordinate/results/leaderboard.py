@@ -30,7 +30,7 @@ from ordinate.inference.system_differences import (
     smallest_attainable_p,
 )
 from ordinate.metrics import Metric
-from ordinate.render.estimates import join_names
+from ordinate.render.estimates import format_percent, join_names
 from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.summaries import Panel
@@ -79,8 +79,8 @@ class ComparisonSettings:
 class Standing:
     """One system on one metric: its value and its rank, each with an interval.
 
-    `rank_shares` are how often it had each rank when the items were resampled; `letters` are the
-    compact letter display: systems that share one are not significantly different.
+    `rank_shares` are how often it had each rank when the items were resampled. Systems that share a
+    letter of `compact_letter_display` are not significantly different.
     """
 
     system: str
@@ -89,7 +89,7 @@ class Standing:
     rank_low: int | None = None
     rank_high: int | None = None
     rank_shares: tuple[float, ...] = ()
-    letters: str | None = None
+    compact_letter_display: str | None = None
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None."""
@@ -101,7 +101,7 @@ class Standing:
             "rank_low": self.rank_low,
             "rank_high": self.rank_high,
             "rank_frequencies": shares,
-            "letters": self.letters,
+            "compact_letter_display": self.compact_letter_display,
         }
 
 
@@ -268,7 +268,7 @@ def _note_few_resamples(defined: Array) -> list[str]:
     lost = 1.0 - float(defined.mean())
     if not lost:
         return []
-    note = f"In {lost:.1%} of the resamples a system has no value; they are left out."
+    note = f"In {format_percent(lost)} of the resamples a system has no value; they are left out."
     return (
         [note]
         if defined.sum() >= FEWEST_DEFINED_RESAMPLES
@@ -361,7 +361,7 @@ class _JointComparison:
             "rank_low": int(self.low[place]),
             "rank_high": int(self.high[place]),
             "rank_shares": tuple(self.shares[place].tolist()),
-            "letters": self.letters[place],
+            "compact_letter_display": self.letters[place],
         }
 
     def pairs(self) -> tuple[list[PairDifference], list[str]]:

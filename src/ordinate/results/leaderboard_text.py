@@ -75,7 +75,7 @@ def _describe_source(result: "Comparison") -> str:
     if panel.group_values:
         count = len(panel.group_values)
         few = "; so few that intervals are unsure" if count < VERY_FEW_CLUSTERS else ""
-        parts.append(f"Items come in {count:,} groups, which are resampled whole{few}.")
+        parts.append(f"Items come in {count:,} clusters, which are resampled whole{few}.")
     return " ".join([*parts, *origin.notes])
 
 
@@ -98,7 +98,9 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
         first = f"{100 * standing.rank_shares[0]:.1f} %" if standing.rank_shares else None
         value = standing.estimate.value
         interval = format_interval(standing.estimate.low, standing.estimate.high)
-        rows.append((rank, standing.system, value, interval, ranks, first, standing.letters))
+        rows.append(
+            (rank, standing.system, value, interval, ranks, first, standing.compact_letter_display)
+        )
     rows += [(None, name, value, None, None, None, None) for name, value in _list_baselines(board)]
     return Grid(f"Leaderboard by {name} ({better} is better)", header, tuple(rows), left=2)
 
@@ -121,7 +123,7 @@ def _explain_columns(result: "Comparison") -> str:
     )
     if (
         result.leaderboards
-        and next(iter(result.leaderboards.values())).standings[0].letters is not None
+        and next(iter(result.leaderboards.values())).standings[0].compact_letter_display is not None
     ):
         text += (
             " Systems that share a letter of the compact letter display (CLD) are not "
@@ -190,7 +192,7 @@ def _describe_uncertainty(board: Leaderboard) -> list[str]:
 def _format_value(board: Leaderboard, system: str) -> str:
     standing = board.get_standing(system)
     value = format_cell(format_with_interval(standing.estimate))
-    return f"{value} {standing.letters or ''}".strip()
+    return f"{value} {standing.compact_letter_display or ''}".strip()
 
 
 def _make_test_grids(tests: "PairTests") -> list[str | Grid]:
@@ -212,4 +214,4 @@ def _make_test_grids(tests: "PairTests") -> list[str | Grid]:
             else f"{test.degrees_of_freedom} {noun} of freedom"
         )
         rows.append((titles[name], format_p_value(test.p), test.note or freedom))
-    return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", ""), tuple(rows))]
+    return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", "basis"), tuple(rows))]

@@ -37,7 +37,7 @@ LEGEND = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MetricCatalogue(Result):
     """What is known about some metrics."""
 

@@ -36,7 +36,7 @@ CHANGES_NOTE = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RecalibrationEvaluation(Result):
     """What probabilities were worth before they were recalibrated, and after.
 

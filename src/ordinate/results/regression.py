@@ -1,4 +1,4 @@
-"""Regression: what predictions of a quantity are worth, in its own unit."""
+"""Regression: what predictions of a target are worth, in its own unit."""
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -84,9 +84,9 @@ class RegressionBaseline(Serializable):
     note: str | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RegressionEvaluation(Result):
-    """Targets and predictions of a quantity with their metrics, baselines and subgroups.
+    """Regression targets and predictions with their metrics, baselines and subgroups.
 
     >>> result = evaluate_regression([670.0, 700.0, 640.0], [660.0, 705.0, 650.0], unit="kg/m³")
     >>> round(result.metrics["rmse"].value, 3)
@@ -274,7 +274,7 @@ def evaluate_regression(
     interval: IntervalOption = 0.95,
     poisson: bool = False,
 ) -> RegressionEvaluation:
-    """Evaluate predictions of a quantity, beside constant predictors.
+    """Evaluate predictions of a regression target, beside constant predictors.
 
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
@@ -520,7 +520,7 @@ def _compute_baselines(summary: Moments, previous: Moments | None) -> list[Regre
             value = summary.constants[name]
             spread = float(summary.plain.mean(2, 0)) + (float(summary.plain.y) - value) ** 2
             mean = float(summary.spread[name] / summary.total)
-            note = None if name == TRAIN_MEAN else "it takes a second look at the targets"
+            note = None if name == TRAIN_MEAN else "computed from the evaluated targets"
             found.append(RegressionBaseline(title, math.sqrt(spread), mean, value, note))
     if previous is not None:
         rmse, mae = (float(find_metric(name, Moments)(previous)) for name in ("rmse", "mae"))

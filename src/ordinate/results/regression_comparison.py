@@ -1,4 +1,4 @@
-"""Models that predict a quantity, compared on the same items."""
+"""Regression models, compared on the same items."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from ordinate.errors import BadOption, BadValues, MissingLabels, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.distributions import (
     FEW_CLUSTERS,
-    VERY_FEW_CLUSTERS,
     student_two_sided_p,
 )
 from ordinate.inference.estimates import make_point_estimate
@@ -30,6 +29,7 @@ from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.render import Document, Grid
 from ordinate.render.estimates import (
+    describe_clusters,
     format_difference,
     format_estimate,
     format_estimate_interval,
@@ -92,9 +92,9 @@ class RegressionDifference:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RegressionComparison(Result):
-    """Models of a quantity on the same items: their metrics, and the difference of each pair.
+    """Regression models on the same items: their metrics, and the difference of each pair.
 
     >>> y = [float(k) for k in range(40)]
     >>> near, far = [k + (-1) ** k for k in y], [k + 2 * (-1) ** k * k / 20 for k in y]
@@ -166,8 +166,8 @@ class RegressionComparison(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        unit = f" in {self.unit}" if self.unit else ""
-        title = f"{len(self.models)} models, {self.n:,} value{'' if self.n == 1 else 's'}{unit}"
+        unit = f", target in {self.unit}" if self.unit else ""
+        title = f"{len(self.models)} models, {self.n:,} item{'' if self.n == 1 else 's'}{unit}"
         return Document(title, tuple(self.blocks()))
 
     def blocks(self) -> list[str | Grid]:
@@ -195,7 +195,7 @@ def compare_regression(
     *,
     interval: float | None = 0.95,
 ) -> RegressionComparison:
-    """Compare models that predict a quantity for the same items.
+    """Compare regression models on the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
@@ -517,13 +517,7 @@ def _describe_uncertainty(result: RegressionComparison) -> list[str]:
         for (metric, why), names in without.items()
     ]
     if result.groups is not None:
-        few = (
-            " So few groups leave the intervals unsure."
-            if result.groups < VERY_FEW_CLUSTERS
-            else ""
-        )
-        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        lines.append(f"Items come in {count}, taken as clusters.{few}")
+        lines.append(describe_clusters(result.groups))
     elif result.n < FEW_CLUSTERS:
         lines.append(f"Fewer than {FEW_CLUSTERS} items leave the intervals unsure.")
     return [" ".join(lines)] if lines else []

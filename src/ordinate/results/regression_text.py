@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
-from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
+    describe_clusters,
     format_estimate,
     format_estimate_interval,
     format_interval_head,
@@ -36,7 +36,7 @@ METHOD_NAMES = {
 
 def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
-    unit = f" in {result.unit}" if result.unit else ""
+    unit = f", target in {result.unit}" if result.unit else ""
     blocks: list[str | Grid] = [
         _describe_source(result),
         _make_metrics_grid(result),
@@ -53,7 +53,7 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         *_make_subgroup_grids(result),
         *result.sections,
     ]
-    count = f"{result.summary.n:,} value{'' if result.summary.n == 1 else 's'}"
+    count = f"{result.summary.n:,} item{'' if result.summary.n == 1 else 's'}"
     return Document(f"{count}{unit}", tuple(blocks))
 
 
@@ -101,13 +101,7 @@ def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
     lines += _explain_missing_intervals(result.metrics)
     if result.groups is not None:
-        few = (
-            " So few groups leave the intervals unsure."
-            if result.groups < VERY_FEW_CLUSTERS
-            else ""
-        )
-        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        lines.append(f"Items come in {count}, taken as clusters.{few}")
+        lines.append(describe_clusters(result.groups))
     return [" ".join(lines)]
 
 
@@ -126,9 +120,14 @@ def _make_share_grids(result: "RegressionEvaluation") -> list[Grid]:
     )
     if not rows:
         return []
-    counts = {2: "Two shares", 3: "Three shares", 4: "Four shares"}
-    title = f"{counts[len(rows)]} that are not the same" if len(rows) > 1 else "A share"
-    return [Grid(title, ("metric", "what it is", "value"), rows, left=2)]
+    return [
+        Grid(
+            "Relative metrics: the error beside σ or a baseline",
+            ("metric", "what it is", "value"),
+            rows,
+            left=2,
+        )
+    ]
 
 
 def _describe_sigmas(result: "RegressionEvaluation") -> str:
@@ -231,4 +230,4 @@ def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
         for name, found in result.prediction_intervals.items()
         if all(name in part.prediction_intervals for _, part in groups)
     ]
-    return [Grid("Groups", header, (counts, *rows))]
+    return [Grid("Subgroups", header, (counts, *rows))]

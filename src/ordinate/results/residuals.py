@@ -1,4 +1,4 @@
-"""Residuals: where predictions of a quantity are off: by prediction, by feature, row by row."""
+"""Residuals: where regression predictions are off: by prediction, by feature, row by row."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ DEFAULT_LEVEL = 0.95  # where no interval was asked for
 
 
 @dataclass(frozen=True)
-class ResidualBucket(Serializable):
+class ResidualBin(Serializable):
     """Items whose prediction, or whose feature, is about the same.
 
     `low` and `high` are the least and the largest value, None for levels and missing values.
@@ -54,14 +54,14 @@ class ResidualBucket(Serializable):
 
 @dataclass(frozen=True)
 class FeatureResiduals(Serializable):
-    """The bias in the buckets of a feature, and the share of the squared error that it explains.
+    """The bias in the bins of a feature, and the share of the squared error that it explains.
 
     `by_chance` is the share if errors were shuffled over the items, on average; `limit` the one
     that chance rarely exceeds, for any of the features.
     """
 
     name: str
-    buckets: tuple[ResidualBucket, ...]
+    bins: tuple[ResidualBin, ...]
     explained: float
     by_chance: float
     limit: float
@@ -89,15 +89,15 @@ class LargestError(Serializable):
     cumulative: float  # with all that are larger
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ResidualAnalysis(Result):
     """Errors by prediction and by feature, and the largest of them.
 
     `trend` is the rank correlation of the prediction with the distance of an error from the bias
-    of its bucket: above 0 the spread grows with the prediction.
+    of its bin: above 0 the spread grows with the prediction.
 
     >>> result = analyse_residuals([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.0, 6.0], bins=2, largest=1)
-    >>> [(bucket.n, bucket.bias.value) for bucket in result.buckets]
+    >>> [(bin_.n, bin_.bias.value) for bin_ in result.bins]
     [(2, 0.25), (2, 1.0)]
     >>> result.largest[0].row
     4
@@ -105,7 +105,7 @@ class ResidualAnalysis(Result):
 
     summary: Moments
     bias: Estimate
-    buckets: tuple[ResidualBucket, ...]
+    bins: tuple[ResidualBin, ...]
     trend: Estimate
     features: tuple[FeatureResiduals, ...]
     largest: tuple[LargestError, ...]
@@ -127,23 +127,23 @@ class ResidualAnalysis(Result):
             "interval": None if self.interval is None else self.interval.level,
             "bias": self.bias.to_dict(),
             "rmse": to_plain(self.rmse),
-            "by_prediction": to_plain(self.buckets),
+            "by_prediction": to_plain(self.bins),
             "spread_and_prediction": self.trend.to_dict(),
             "features": to_plain(self.features),
             "largest": to_plain(self.largest),
         }
 
     def list_tables(self) -> dict[str, list[Record]]:
-        """Return the buckets by prediction, the features, their buckets, and the largest errors."""
+        """Return the bins by prediction, the features, their bins, and the largest errors."""
         return split_by_part(self.rows())
 
     def rows(self) -> list[Record]:
-        """Return one flat record for each bucket, each feature and each of the largest errors."""
-        rows = [_make_bucket_row("prediction", None, bucket) for bucket in self.buckets]
+        """Return one flat record for each bin, each feature and each of the largest errors."""
+        rows = [_make_bin_row("prediction", None, bin_) for bin_ in self.bins]
         for feature in self.features:
             shares = {"explained": feature.explained, "by_chance": feature.by_chance}
             rows.append({"part": "feature", "feature": feature.name, "n": self.summary.n} | shares)
-            rows += [_make_bucket_row("bucket", feature.name, bucket) for bucket in feature.buckets]
+            rows += [_make_bin_row("bin", feature.name, bin_) for bin_ in feature.bins]
         for miss in self.largest:
             plain = {key: getattr(miss, key) for key in ("target", "prediction", "error", "share")}
             name = str(miss.row) if miss.name is None else miss.name
@@ -157,18 +157,18 @@ class ResidualAnalysis(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        unit = f" in {self.unit}" if self.unit else ""
-        count = f"{self.summary.n:,} value{'' if self.summary.n == 1 else 's'}"
+        unit = f", target in {self.unit}" if self.unit else ""
+        count = f"{self.summary.n:,} item{'' if self.summary.n == 1 else 's'}"
         return Document(f"Residuals of {count}{unit}", tuple(self.blocks()))
 
 
-_BUCKET_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
-_COLUMNS = ("part", "feature", *_BUCKET_FIELDS, "error", "low", "high", "explained", "by_chance")
+_BIN_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
+_COLUMNS = ("part", "feature", *_BIN_FIELDS, "error", "low", "high", "explained", "by_chance")
 
 
-def _make_bucket_row(part: str, feature: str | None, bucket: ResidualBucket) -> Record:
-    bias = {"error": bucket.bias.value, "low": bucket.bias.low, "high": bucket.bias.high}
-    same = {key: getattr(bucket, key) for key in _BUCKET_FIELDS}
+def _make_bin_row(part: str, feature: str | None, bin_: ResidualBin) -> Record:
+    bias = {"error": bin_.bias.value, "low": bin_.bias.low, "high": bin_.bias.high}
+    same = {key: getattr(bin_, key) for key in _BIN_FIELDS}
     return {"part": part, "feature": feature} | same | bias
 
 
@@ -186,7 +186,7 @@ def analyse_residuals(
 ) -> ResidualAnalysis:
     """Look at the errors: by prediction, by feature, and at the largest.
 
-    `features` are columns by name. Numbers are cut into `bins` buckets of about equal counts, in
+    `features` are columns by name. Numbers are cut into `bins` bins of about equal counts, in
     which equal values stay together; other columns go by their levels. `names` are those of the
     items, for the list of the `largest` errors; `rows` are their row numbers, from 1 on if None.
     """
@@ -199,14 +199,14 @@ def analyse_residuals(
     by_prediction = _assign_numbers(p, int(bins))
     columns = _collect_columns(features)
     parts = {
-        name: _assign_buckets(column, int(bins), name, len(y)) for name, column in columns.items()
+        name: _assign_bins(column, int(bins), name, len(y)) for name, column in columns.items()
     }
     by_feature = [analyser.feature(name, part, len(parts)) for name, part in parts.items()]
     by_feature.sort(key=lambda feature: -np.nan_to_num(feature.explained))
     return ResidualAnalysis(
         summary=summary,
         bias=analyser.bias(summary),
-        buckets=analyser.buckets(by_prediction),
+        bins=analyser.bins(by_prediction),
         trend=_estimate_trend(p, p - y, by_prediction.codes, intervals),
         features=tuple(by_feature),
         largest=_find_largest_errors(y, p, int(largest), names, rows),
@@ -215,11 +215,11 @@ def analyse_residuals(
     )
 
 
-# --- which bucket ----------------------------------------------------------------------------
+# --- which bin ----------------------------------------------------------------------------
 
 
-class _BucketAssignment(NamedTuple):
-    """Buckets by name, with the least and largest value of each, and the bucket of each item."""
+class _BinAssignment(NamedTuple):
+    """Bins by name, with the least and largest value of each, and the bin of each item."""
 
     names: list[str]
     ends: list[tuple[float | None, float | None]]
@@ -232,8 +232,8 @@ def _compute_mid_ranks(values: Floats) -> Floats:
     return ((counts.cumsum() - counts / 2) / len(values))[place.reshape(-1)]
 
 
-def _assign_numbers(values: Floats, bins: int) -> _BucketAssignment:
-    """Cut numbers into buckets of about equal counts; missing values have a bucket of their own."""
+def _assign_numbers(values: Floats, bins: int) -> _BinAssignment:
+    """Cut numbers into bins of about equal counts; missing values have a bin of their own."""
     there = ~np.isnan(values)
     known = values[there]
     distinct, place = np.unique(known, return_inverse=True)
@@ -248,8 +248,8 @@ def _assign_numbers(values: Floats, bins: int) -> _BucketAssignment:
     codes[there] = place
     names = [_format_range(*end) for end in ends]
     if there.all():
-        return _BucketAssignment(names, ends, codes)
-    return _BucketAssignment([*names, MISSING], [*ends, (None, None)], codes)
+        return _BinAssignment(names, ends, codes)
+    return _BinAssignment([*names, MISSING], [*ends, (None, None)], codes)
 
 
 def _format_range(low: float | None, high: float | None) -> str:
@@ -259,7 +259,7 @@ def _format_range(low: float | None, high: float | None) -> str:
     return ends[0] if low == high else " to ".join(ends)
 
 
-def _assign_levels(column: Any, name: str) -> _BucketAssignment:
+def _assign_levels(column: Any, name: str) -> _BinAssignment:
     """Return the levels of a column: in their order where they have one, else the largest first."""
     values, codes = factorize_column(column, f"The feature {shorten(name)}")
     order = {label: rank for rank, label in enumerate(read_ordered_categories(column) or ())}
@@ -273,7 +273,7 @@ def _assign_levels(column: Any, name: str) -> _BucketAssignment:
     place[shown] = np.arange(len(shown))
     names = [MISSING if values[k] is None else str(values[k]) for k in shown]
     names += [OTHERS] if len(shown) < len(values) else []
-    return _BucketAssignment(names, [(None, None)] * len(names), place[codes])
+    return _BinAssignment(names, [(None, None)] * len(names), place[codes])
 
 
 def _collect_columns(features: Any) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def _collect_columns(features: Any) -> dict[str, Any]:
     return {str(name): column for name, column in features.items()}
 
 
-def _assign_buckets(column: Any, bins: int, name: str, n: int) -> _BucketAssignment:
+def _assign_bins(column: Any, bins: int, name: str, n: int) -> _BinAssignment:
     values = _to_numbers(column, name)
     found = _assign_levels(column, name) if values is None else _assign_numbers(values, bins)
     check_same_length(n, len(found.codes), "targets", f"values of the feature {shorten(name)}")
@@ -302,11 +302,11 @@ def _to_numbers(column: Any, name: str) -> Floats | None:
     return None if np.asarray(column).dtype.kind == "b" else values
 
 
-# --- what is in the buckets ------------------------------------------------------------------
+# --- what is in the bins ------------------------------------------------------------------
 
 
 class _ResidualAnalyser:
-    """What all buckets share: the items, their summary and the intervals that are wanted."""
+    """What all bins share: the items, their summary and the intervals that are wanted."""
 
     def __init__(
         self, y: Floats, p: Floats, summary: Moments, intervals: ConfidenceIntervals | None
@@ -321,21 +321,21 @@ class _ResidualAnalyser:
             return make_point_estimate(float(metric(part)), "no interval was asked for")
         return estimate_regression_metrics([metric], part, self.intervals)[metric.expression]
 
-    def buckets(self, places: _BucketAssignment) -> tuple[ResidualBucket, ...]:
-        """Return the buckets that have items."""
+    def bins(self, places: _BinAssignment) -> tuple[ResidualBin, ...]:
+        """Return the bins that have items."""
         batch = Moments.of(self.y, self.p, groups=Groups(list(places.names), places.codes))
         return tuple(
-            self._make_bucket(name, ends, batch[k])
+            self._make_bin(name, ends, batch[k])
             for k, (name, ends) in enumerate(zip(places.names, places.ends, strict=True))
             if batch.items[k]
         )
 
-    def _make_bucket(
+    def _make_bin(
         self, name: str, ends: tuple[float | None, float | None], part: Moments
-    ) -> ResidualBucket:
+    ) -> ResidualBin:
         y, e = float(part.plain.y), float(part.plain.e)
         spread = math.sqrt(max(float(part.plain.mean(0, 2)), 0.0))
-        return ResidualBucket(
+        return ResidualBin(
             name=name,
             low=ends[0],
             high=ends[1],
@@ -351,17 +351,17 @@ class _ResidualAnalyser:
     def _share(self, squares: float) -> float:
         return squares / self.squares if self.squares else math.nan
 
-    def feature(self, name: str, places: _BucketAssignment, features: int) -> FeatureResiduals:
-        """Return the buckets of a feature, and what their biases explain."""
-        buckets = self.buckets(places)
-        explained = self._share(sum(bucket.n * bucket.bias.value**2 for bucket in buckets))
+    def feature(self, name: str, places: _BinAssignment, features: int) -> FeatureResiduals:
+        """Return the bins of a feature, and what their biases explain."""
+        bins = self.bins(places)
+        explained = self._share(sum(bin_.n * bin_.bias.value**2 for bin_ in bins))
         level = DEFAULT_LEVEL if self.intervals is None else self.intervals.level
         rare = 1.0 - (1.0 - level) / features
         chance = [
             self._compute_chance(x)
-            for x in (len(buckets) - 1, _chi_square_quantile(len(buckets) - 1, rare))
+            for x in (len(bins) - 1, _chi_square_quantile(len(bins) - 1, rare))
         ]
-        return FeatureResiduals(name, buckets, explained, chance[0], chance[1])
+        return FeatureResiduals(name, bins, explained, chance[0], chance[1])
 
     def _compute_chance(self, degrees: float) -> float:
         """Return the share that shuffled errors explain: the bias of all items, and some spread."""
@@ -386,7 +386,7 @@ def _chi_square_quantile(freedom: int, share: float) -> float:
 def _estimate_trend(
     p: Floats, e: Floats, codes: Array, intervals: ConfidenceIntervals | None
 ) -> Estimate:
-    """Return the rank correlation of the prediction with the distance from the bucket's bias."""
+    """Return the rank correlation of the prediction with the distance from the bin's bias."""
     counts = np.bincount(codes)
     away = np.abs(e - (np.bincount(codes, e) / np.maximum(counts, 1))[codes])
     first, second = _compute_mid_ranks(p) - 0.5, _compute_mid_ranks(away) - 0.5

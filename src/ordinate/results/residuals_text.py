@@ -10,13 +10,14 @@ from ordinate.render.estimates import (
     format_estimate_interval,
     format_interval_head,
     format_number,
+    format_percent,
     format_with_unit,
 )
 
 if TYPE_CHECKING:
-    from ordinate.results.residuals import FeatureResiduals, ResidualAnalysis, ResidualBucket
+    from ordinate.results.residuals import FeatureResiduals, ResidualAnalysis, ResidualBin
 
-MOST_FEATURES, MOST_ROWS = 3, 20  # shown bucket by bucket; JSON has all
+MOST_FEATURES, MOST_ROWS = 3, 20  # shown bin by bin; JSON has all
 SLIGHT_CORRELATION = 0.1  # a rank correlation below it is no more than that
 
 
@@ -24,23 +25,21 @@ def describe_residuals(result: "ResidualAnalysis") -> list[str | Grid]:
     """Return the errors by prediction, by feature, and the largest."""
     return [
         _describe_overall_bias(result),
-        _make_bucket_grid(result, "By prediction", "prediction", result.buckets),
-        " ".join([*_describe_biased_buckets(result), _describe_trend(result)]),
+        _make_bin_grid(result, "By prediction", "prediction", result.bins),
+        " ".join([*_describe_biased_bins(result), _describe_trend(result)]),
         *_make_feature_blocks(result),
         *_make_largest_blocks(result),
     ]
 
 
 def _format_percent(share: float) -> str:
-    if math.isnan(share):
-        return "undefined"
-    return f"{100 * share:.{1 if share >= 0.1 else 2}f} %"
+    return format_percent(share, 1 if share >= 0.1 else 2)
 
 
 def _describe_overall_bias(result: "ResidualAnalysis") -> str:
     reach = format_estimate_interval(result.bias)
     bias = format_with_unit(result.bias.value, result.unit) + (f" ({reach})" if reach else "")
-    count = f"{result.summary.n:,} value{'' if result.summary.n == 1 else 's'}"
+    count = f"{result.summary.n:,} item{'' if result.summary.n == 1 else 's'}"
     return (
         "An error is prediction minus target: above 0 the prediction is too high. Over all "
         f"{count} the bias is {bias}, the rmse "
@@ -48,42 +47,42 @@ def _describe_overall_bias(result: "ResidualAnalysis") -> str:
     )
 
 
-def _make_bucket_grid(
+def _make_bin_grid(
     result: "ResidualAnalysis",
     title: str,
     name: str,
-    buckets: "tuple[ResidualBucket, ...]",
+    bins: "tuple[ResidualBin, ...]",
     *,
     mean: bool = True,
 ) -> Grid:
     level = () if result.interval is None else (format_interval_head(result.interval.level),)
     middle = ("mean prediction",) if mean else ()
     rows: list[tuple[Cell, ...]] = []
-    for bucket in buckets:
-        reach = () if result.interval is None else (format_estimate_interval(bucket.bias),)
-        at = (format_number(bucket.prediction),) if mean else ()
-        rest = (format_number(bucket.spread), format_number(bucket.rmse))
-        rows.append((bucket.name, bucket.n, *at, format_number(bucket.bias.value), *reach, *rest))
+    for bin_ in bins:
+        reach = () if result.interval is None else (format_estimate_interval(bin_.bias),)
+        at = (format_number(bin_.prediction),) if mean else ()
+        rest = (format_number(bin_.spread), format_number(bin_.rmse))
+        rows.append((bin_.name, bin_.n, *at, format_number(bin_.bias.value), *reach, *rest))
     unit = f" ({result.unit})" if result.unit else ""
     header = (name, "items", *middle, "bias", *level, "spread", "rmse")
     return Grid(f"{title}{unit}", header, tuple(rows))
 
 
-def _describe_biased_buckets(result: "ResidualAnalysis") -> list[str]:
-    """Say in how many buckets the bias is clear, and in how many it would be by chance."""
+def _describe_biased_bins(result: "ResidualAnalysis") -> list[str]:
+    """Say in how many bins the bias is clear, and in how many it would be by chance."""
     if result.interval is None:
         return []
-    known = [bucket.bias for bucket in result.buckets if not math.isnan(bucket.bias.low)]
+    known = [bin_.bias for bin_ in result.bins if not math.isnan(bin_.bias.low)]
     clear = sum(bias.low > 0 or bias.high < 0 for bias in known)
     chance = len(known) * (1.0 - result.interval.level)
-    count = f"{len(known)} bucket{'' if len(known) == 1 else 's'}"
+    count = f"{len(known)} bin{'' if len(known) == 1 else 's'}"
     clearly = (
         f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
         f"would do that in about {chance:.2g}."
     )
     lines = [clearly] if known else []
-    if any(bucket.n < FEW_CLUSTERS for bucket in result.buckets):
-        lines.append(f"Intervals of a bucket with fewer than {FEW_CLUSTERS} items are unsure.")
+    if any(bin_.n < FEW_CLUSTERS for bin_ in result.bins):
+        lines.append(f"Intervals of a bin with fewer than {FEW_CLUSTERS} items are unsure.")
     return lines
 
 
@@ -99,9 +98,9 @@ def _describe_trend(result: "ResidualAnalysis") -> str:
         return f"There is no sign that the spread changes with the prediction: {found}."
     verb = "grows" if trend.value > 0 else "falls"
     slightly = " slightly" if abs(trend.value) < SLIGHT_CORRELATION else ""
-    first = format_number(result.buckets[0].spread)
-    highest = format_with_unit(result.buckets[-1].spread, result.unit)
-    ends = f"from {first} in the lowest bucket to {highest} in the highest"
+    first = format_number(result.bins[0].spread)
+    highest = format_with_unit(result.bins[-1].spread, result.unit)
+    ends = f"from {first} in the lowest bin to {highest} in the highest"
     return f"The spread {verb}{slightly} with the prediction: {found}; {ends}."
 
 
@@ -111,20 +110,20 @@ def _make_feature_blocks(result: "ResidualAnalysis") -> list[str | Grid]:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             feature.name,
-            len(feature.buckets),
+            len(feature.bins),
             *map(_format_percent, (feature.explained, feature.by_chance, feature.limit)),
         )
         for feature in result.features
     )
-    header = ("feature", "buckets", "share of the squared error", "by chance", "rarely above")
+    header = ("feature", "bins", "share of the squared error", "by chance", "rarely above")
     clear = [feature for feature in result.features if feature.beyond_chance]
     grids: list[str | Grid] = []
     for feature in clear[:MOST_FEATURES]:
-        first, name = feature.buckets[:MOST_ROWS], feature.name
-        grids.append(_make_bucket_grid(result, f"By {name}", name, first, mean=False))
-        more = len(feature.buckets) - MOST_ROWS
-        grids += [f"{more:,} more buckets are in the JSON report."] if more > 0 else []
-    title = "Bias by feature: what the biases of its buckets explain"
+        first, name = feature.bins[:MOST_ROWS], feature.name
+        grids.append(_make_bin_grid(result, f"By {name}", name, first, mean=False))
+        more = len(feature.bins) - MOST_ROWS
+        grids += [f"{more:,} more bins are in the JSON report."] if more > 0 else []
+    title = "Bias by feature: what the biases of its bins explain"
     return [Grid(title, header, rows), _describe_explained_share(clear), *grids]
 
 
@@ -134,7 +133,7 @@ def _describe_explained_share(clear: "list[FeatureResiduals]") -> str:
     first = clear[0]
     more = f", then {', '.join(feature.name for feature in clear[1:])}" if clear[1:] else ""
     return (
-        f"The bias depends most on {first.name}{more}: its buckets explain "
+        f"The bias depends most on {first.name}{more}: its bins explain "
         f"{_format_percent(first.explained)} of the squared error, where chance explains about "
         f"{_format_percent(first.by_chance)} and rarely more than {_format_percent(first.limit)}. "
         "Shares of several features do not add up."

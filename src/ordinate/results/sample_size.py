@@ -63,7 +63,7 @@ class SampleSizeOutlook:
     power: float | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SampleSizePlan(Result):
     """A plan from a pilot: systems like these, on more or fewer items.
 
@@ -128,7 +128,7 @@ class SampleSizePlan(Result):
         )
 
     @property
-    def seen(self) -> float | None:
+    def observed_difference(self) -> float | None:
         """The difference between the two systems in the pilot."""
         if self.spread is None:
             return None
@@ -143,7 +143,7 @@ class SampleSizePlan(Result):
             "metric": self.metric.expression,
             "n": self.panel.n,
             "values": to_plain(self.values),
-            "seen": self.seen,
+            "observed_difference": self.observed_difference,
             "difference": self.settings.difference,
             "power": self.settings.power,
             "level": self.settings.level,
@@ -295,7 +295,7 @@ def _describe_answer(plan: SampleSizePlan) -> str:
             f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
         )
     if plan.spread is not None:
-        parts.append(f"They differ by {format_cell(plan.seen)} here.")
+        parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
     if plan.panel.group_values:
         parts.append("Items are taken to come in groups like these.")
     return " ".join(parts)

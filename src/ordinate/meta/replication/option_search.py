@@ -52,7 +52,7 @@ class ReadingFit(NamedTuple):
         return cls(deviation, exchanged, *outcome.count_columns_won())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ReadingSearch(Result):
     """Every reading that was tried, from the literal one on, with its fit."""
 

@@ -155,7 +155,7 @@ class ReadingOutcome:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ReplicationStudy(Result):
     """The experiment for some seeds, under each reading."""
 
