@@ -299,8 +299,8 @@ def test_numbers_of_items_that_were_named_are_the_ones_that_are_shown():
 
 
 KEYS = {
-    "schema", "task", "metric", "n", "values", "observed_difference", "difference", "power", "level",
-    "spread", "needed", "outlooks", "source",
+    "schema", "task", "metric", "n", "values", "observed_difference", "difference", "power",
+    "level", "spread", "needed", "outlooks", "source",
 }  # fmt: skip
 
 

@@ -113,8 +113,8 @@ def describe_mismatch(apart: float, *, weighted: bool) -> str:
         else "it was fitted with class weights (pass them, and they are undone)"
     )
     return (
-        f"The mean probabilities lie {100 * apart:.0f} % away from the shares of gold. The model may "
-        f"be badly calibrated, or {cause}. Recalibrate it on held-out items."
+        f"The mean probabilities lie {100 * apart:.0f} % away from the shares of gold. The model "
+        f"may be badly calibrated, or {cause}. Recalibrate it on held-out items."
     )
 
 
@@ -122,5 +122,6 @@ def describe_prior_shift(apart: float) -> str:
     """Say what it may mean that probabilities differ from the gold that was fitted on."""
     return (
         f"The mean probabilities of these rows lie {100 * apart:.0f} % away from the shares of the "
-        "levels that decoding was fitted on. If the levels have shifted, fit it on items like these."
+        "levels that decoding was fitted on. If the levels have shifted, fit it on items like "
+        "these."
     )

@@ -146,7 +146,8 @@ class LatticeFinding:
         evaluated = (
             f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
             f"(median), and a smooth model that is told has MAE "
-            f"{format_number(self.mae_with_indicator)} instead of {format_number(self.mae_without_indicator)}{of} on held-out rows."
+            f"{format_number(self.mae_with_indicator)} instead of "
+            f"{format_number(self.mae_without_indicator)}{of} on held-out rows."
         )
         done = (
             "So models are told which rows these are: it says where rows come from, and is no law."

@@ -136,7 +136,8 @@ def split_by_shift(
     if outside.mean() > MOST_SHIFTED:
         raise BadInput(
             f"{format_percent(outside.mean(), 0)} of the rows have the same extreme value of "
-            f"{by!r}: no region of {format_percent(share, 0)} can be cut off. Shift by another column."
+            f"{by!r}: no region of {format_percent(share, 0)} can be cut off. Shift by another "
+            "column."
         )
     bound = cut if end == "high" else -cut
     sign = "≥" if end == "high" else "≤"
