@@ -102,7 +102,6 @@ PACKAGES = (
     "classify",
     "errors",
     "examples",
-    "experiment",
     "features",
     "inference",
     "meta",

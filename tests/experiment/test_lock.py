@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ordinate.errors import BadOutput, FolderLocked
-from ordinate.experiment.lock import HOLDER_FILE, LOCK_FILE, hold_lock
+from ordinate.experiment.layout import HOLDER_FILE, LOCK_FILE
+from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.safe_files import remove_leftovers
 
 HOLDER = """

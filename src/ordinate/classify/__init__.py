@@ -7,8 +7,10 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import TunedModel, load_model, load_models
 from ordinate.classify.tuning import tune
 from ordinate.classify.tuning_result import TuningResult
+from ordinate.experiment.folder import Experiment
 
 __all__ = [
+    "Experiment",
     "ModelOverview",
     "ModelRanking",
     "PredictionReport",

@@ -4,13 +4,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ordinate.errors import BadOutput, shorten
-from ordinate.experiment.lock import HOLDER_FILE, LOCK_FILE
 
 # The folders of an experiment.
 TRAINING, TEST, FEATURES = "ml-training-data", "ml-test-data", "features"
 OUTPUT_FOLDERS = ("models", "predictions", "results", "ho_multifeat_results")
 FOLDERS = (TRAINING, TEST, FEATURES, *OUTPUT_FOLDERS)
 README = "README.txt"
+LOCK_FILE = ".lock"
+HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a locked file
 
 # The files and folders of a search for a surrogate.
 RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"

@@ -18,11 +18,10 @@ from ordinate.errors import (
     replace_control_characters,
     shorten,
 )
+from ordinate.experiment.layout import HOLDER_FILE, LOCK_FILE
 from ordinate.experiment.safe_files import write_text
 from ordinate.experiment.stored_json import encode, read_json
 
-LOCK_FILE = ".lock"
-HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a locked file
 PATIENCE = 0.2  # seconds: the holder may remove its file between our opening and locking it
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from ordinate.results.base import (
     to_plain,
 )
 from ordinate.results.baselines import BaselinePredictors, Baselines
-from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.results.evaluation_text import describe_evaluation
@@ -45,6 +44,9 @@ from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.probabilities import find_most_probable_labels
 from ordinate.summaries.tabulation import MissingPolicy
+
+if TYPE_CHECKING:
+    from ordinate.results.calibration import Calibration
 
 INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
 ProgressStep = Callable[[Any], Any]
@@ -108,7 +110,7 @@ class Evaluation(Result):
     second_rater: dict[str, Estimate] | None = None  # what one reaches on the same items
     error_attribution: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
     difference_from_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup
-    probabilities: Calibration | None = None  # what predicted probabilities are worth
+    probabilities: "Calibration | None" = None  # what predicted probabilities are worth
 
     @classmethod
     def from_summary(
@@ -354,7 +356,9 @@ def evaluate(
 
 def _evaluate_probabilities(
     gold: Any, probabilities: Any, *, grouped: bool, **options: Any
-) -> Calibration:
+) -> "Calibration":
+    from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration  # noqa: PLC0415 - start-up: labels alone need none
+
     result = Calibration.of(gold, probabilities, **options)
     return replace(result, notes=(NOT_CLUSTERED_NOTE,)) if grouped and result.interval else result
 
