@@ -6,7 +6,12 @@ import os
 import pytest
 
 from ordinate.errors import BadStore
-from ordinate.experiment.manifest import MANIFEST_FILE, Manifest, collect_versions
+from ordinate.experiment.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    collect_versions,
+    read_verified_manifest,
+)
 from ordinate.experiment.safe_files import hash_file
 
 
@@ -177,6 +182,13 @@ def test_a_manifest_of_the_wrong_shape_is_refused(folder, changes, told):
     edit(folder, **changes)
     with pytest.raises(BadStore, match=told):
         Manifest.read(folder)
+
+
+def test_a_model_of_an_earlier_version_says_once_what_to_do(folder):
+    edit(folder, schema=1)
+    with pytest.raises(BadStore, match="earlier version") as refusal:
+        read_verified_manifest(folder)
+    assert str(refusal.value).count("repeat the command") == 1
 
 
 def test_a_field_that_lacks_is_named(folder):

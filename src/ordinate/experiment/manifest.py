@@ -24,6 +24,10 @@ class FileRecord(TypedDict):
     size: int
 
 
+class _EarlierVersion(BadStore):
+    """A manifest that an earlier version wrote."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a folder of files is, which command wrote it from which data, each file's hash."""
@@ -76,7 +80,7 @@ class Manifest:
             raise BadStore(f"{folder} has no {MANIFEST_FILE}: it was not written by Ordinate.")
         stored = read_json(path, dict[str, Any])
         if (schema := stored.pop("schema", None)) == 1:
-            raise BadStore(
+            raise _EarlierVersion(
                 f"{path} was written by an earlier version of Ordinate, which this one does not "
                 f"read. Remove {folder}, or move it away, and repeat the command that wrote it."
             )
@@ -152,6 +156,8 @@ def read_verified_manifest(folder: Path) -> Manifest:
     try:
         manifest = Manifest.read(folder)
         manifest.verify(folder)
+    except _EarlierVersion:
+        raise  # it says what to do
     except BadStore as problem:
         again = f"To make it again, remove {folder} and repeat the command that made it."
         raise BadStore(f"{problem} {again}") from None
