@@ -17,8 +17,8 @@ from ordinate.experiment.check import check_experiment
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import UNLOCKED_PREFIX
 from ordinate.render import RENDERERS, render
+from ordinate.render.atomic_files import UNLOCKED_PREFIX
 
 
 @pytest.fixture

@@ -12,17 +12,16 @@ import pytest
 from ordinate.errors import BadInput, BadOutput
 from ordinate.experiment import safe_files
 from ordinate.experiment.safe_files import (
-    TEMPORARY_PREFIX,
     compute_digest,
     create_folder,
     hash_file,
     remove_leftovers,
-    replace_file,
     resolve_inside,
     write_json,
     write_text,
 )
 from ordinate.render import atomic_files
+from ordinate.render.atomic_files import TEMPORARY_PREFIX, replace_file
 
 WRITER = """
 import sys, time

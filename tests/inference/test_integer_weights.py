@@ -87,9 +87,9 @@ def test_tables_of_arrays_know_whether_weights_are_counts(weights, counted, whol
     for name, table in tables_of_arrays(weights).items():
         assert table.counted is counted, name
         exact = float(table.weights.max()) < 2.0**53  # in groups, each item is a cell of its own
-        assert table.whole is (counted and exact), name
+        assert table.has_integer_weights is (counted and exact), name
         if name in {"table", "groups pooled", "panel", "table of a panel"}:
-            assert table.whole is whole, name
+            assert table.has_integer_weights is whole, name
 
 
 @every_weight
@@ -108,7 +108,7 @@ def test_whole_sums_of_parts_are_no_counts(weight):
     table = ConfusionMatrix.of(FIRST, SECOND, LEVELS, [weight] * 4)
     for found in (table, table + table, table + table + table + table):
         assert (found.weights == np.floor(found.weights)).all()
-        assert not found.whole
+        assert not found.has_integer_weights
 
 
 def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
@@ -117,7 +117,7 @@ def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
     first, second = (ConfusionMatrix.from_counts(cells, scale_of(2)) for cells in sums)
     batch = ConfusionMatrix.from_counts(np.array(sums), scale_of(2))
     for found in (first + second, batch.pooled):
-        assert not found.whole
+        assert not found.has_integer_weights
         alpha = estimate_metrics([find_metric("krippendorff_alpha")], found)["krippendorff_alpha"]
         assert alpha.note == "the weights are no integer counts, on which it depends"
 
@@ -126,7 +126,7 @@ def test_counts_of_whole_items_are_counted():
     for cells in ([[3, 1], [0, 2]], [[[3, 1], [0, 2]], [[0, 0], [1, 0]]]):
         table = ConfusionMatrix.from_counts(cells, scale_of(2))
         assert table.counted
-        assert table.whole
+        assert table.has_integer_weights
 
 
 def test_tables_of_other_weights_are_other_tables():
@@ -144,8 +144,8 @@ def test_pairs_beyond_exact_numbers_are_no_counts():
     for weight, whole in ((2.0**53 - 1, True), (2.0**53, False), (1e17, False)):
         cells[0, 1, 0] = weight
         pairs = paired_of(scale_of(2), cells)
-        assert pairs.first.whole is whole
-        assert pairs.whole is whole
+        assert pairs.first.has_integer_weights is whole
+        assert pairs.has_integer_weights is whole
 
 
 @pytest.mark.parametrize("place", [0, CHUNK - 1, CHUNK, CHUNK + 4])
@@ -164,7 +164,7 @@ def test_items_that_were_dropped_do_not_weigh(missing, counted):
     panel = Panel.of(gold, {"x": answers, "y": gold}, LEVELS, weights, missing=missing)
     for found in (table, panel, panel.confusion_matrix("x"), panel.pair_systems("x", "y")):
         assert found.counted is counted
-        assert found.whole is counted
+        assert found.has_integer_weights is counted
 
 
 # --- and in files --------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
         second_rater="second",
     )
     found = count_files([path], columns, scale)
-    assert plain.matrix.whole is whole
+    assert plain.matrix.has_integer_weights is whole
     assert plain.matrix == found.matrix == ConfusionMatrix.of(FIRST, SECOND, scale, weights)
     tables = [
         plain.matrix,
@@ -230,7 +230,7 @@ def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
         joined = count_systems(runs, SystemColumns(id="id", **shared), scale).panel
         for panel in (columns, joined):
             assert panel.counted is counted
-            assert panel.confusion_matrix(panel.systems[0]).whole is whole
+            assert panel.confusion_matrix(panel.systems[0]).has_integer_weights is whole
 
 
 def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
@@ -241,7 +241,7 @@ def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
     for paths, counted in (([whole], True), ([parts], False), ([whole, parts], False)):
         found = count_files(paths, LabelColumns(weights="w"), scale).matrix
         assert found.counted is counted
-        assert found.whole is counted
+        assert found.has_integer_weights is counted
         assert (found.weights == np.floor(found.weights)).all()
 
 

@@ -82,7 +82,7 @@ def test_rows_are_how_often_each_combination_of_answers_occurs(rows):
     assert rows_of(panel) == counted(gold, systems)
     assert panel.n == len(gold) == panel.weights.sum()
     assert panel.systems == NAMES
-    assert panel.whole
+    assert panel.has_integer_weights
     assert len(panel) == len(set(zip(gold, *systems.values(), strict=True)))
 
 
@@ -404,7 +404,7 @@ def test_items_of_weight_0_do_not_exist(rows):
     )
     assert rows_of(panel) == rows_of(alone)
     assert panel.n == alone.n
-    assert panel.whole == alone.whole
+    assert panel.has_integer_weights == alone.has_integer_weights
 
 
 def test_a_group_whose_items_all_have_weight_0_does_not_exist():
@@ -440,9 +440,9 @@ def test_an_item_of_weight_0_may_hold_anything(column, label):
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 1.5], [0.25, 0.75], [1.5, 0.5]])
 def test_weights_that_are_no_counts_are_none_even_where_they_add_up_to_one(weights):
     panel = Panel.of(["low"] * 2, {"a": ["low"] * 2}, SCALE, weights)
-    assert not panel.whole
-    assert not panel.confusion_matrix("a").whole
-    assert Panel.of(["low"] * 2, {"a": ["low"] * 2}, SCALE, [2, 3]).whole
+    assert not panel.has_integer_weights
+    assert not panel.confusion_matrix("a").has_integer_weights
+    assert Panel.of(["low"] * 2, {"a": ["low"] * 2}, SCALE, [2, 3]).has_integer_weights
 
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf")])

@@ -100,7 +100,7 @@ def test_whole_weights_are_repeated_rows(items):
     repeated = [item for item, weight in items for _ in range(weight)]
     table = summed(intervals, weights)
     assert table.plain.tolist() == summed(repeated).plain.tolist()
-    assert table.whole
+    assert table.has_integer_weights
 
 
 @given(st.lists(st.tuples(INTERVALS, st.sampled_from("xyz")), min_size=1, max_size=12))
@@ -134,10 +134,10 @@ def test_one_weight_that_is_no_count_makes_all_of_them_none():
         PredictionIntervals.of([1], [0], [2], [3]),
         PredictionIntervals.of([1], [0], [2], [0.5]),
     )
-    assert counts.whole
-    assert not weights.whole
-    assert not (counts + weights).whole
-    assert not (weights + counts).whole
+    assert counts.has_integer_weights
+    assert not weights.has_integer_weights
+    assert not (counts + weights).has_integer_weights
+    assert not (weights + counts).has_integer_weights
 
 
 def test_ranks_have_the_sums_of_squared_weights():

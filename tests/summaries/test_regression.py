@@ -302,7 +302,7 @@ def test_whole_weights_are_repetitions(pair, data):
     repeated = Moments.of(
         np.repeat(y, times), np.repeat(p, times), histogram=True, constants={"c": 1.5}
     )
-    assert weighted.whole
+    assert weighted.has_integer_weights
     assert weighted.n == sum(t > 0 for t in times)
     assert weighted.total == repeated.total == repeated.n
     assert_same_but_items(weighted, repeated)
@@ -334,9 +334,9 @@ def test_a_weight_of_zero_is_no_item_whatever_stands_there():
     found = Moments.of(y, p, w, histogram=True)
     assert_same(found, kept)
     assert found.n == 50
-    assert not found.whole
+    assert not found.has_integer_weights
     whole = Moments.of([1, np.nan], [2, 1], [3, 0])
-    assert whole.whole
+    assert whole.has_integer_weights
     assert whole.n == 1
 
 

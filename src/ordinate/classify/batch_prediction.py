@@ -17,11 +17,12 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import hash_file, replace_file, resolve_inside
+from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
 from ordinate.readers.feature_matrix import read_column_names
 from ordinate.render import Document, Grid
+from ordinate.render.atomic_files import replace_file
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_percent
 from ordinate.results.base import SCHEMA, Result, to_json_label

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ordinate.cli.options import add_experiment_options, open_experiment, write_report
 from ordinate.errors import BadOption
+from ordinate.experiment.settings_checks import format_flag
 
 if TYPE_CHECKING:
     from ordinate.classify.model_overview import ModelOverview
@@ -54,7 +55,7 @@ def refuse_model_options(options: argparse.Namespace) -> None:
     """Refuse options of experiments where there is none, and a command without anything."""
     for name in MODEL_OPTIONS:
         if getattr(options, name):
-            raise BadOption(f"{_format_flag(name)} is of an experiment: name its folder with -e.")
+            raise BadOption(f"{format_flag(name)} is of an experiment: name its folder with -e.")
     if not options.files:
         raise BadOption(
             "There is nothing to evaluate: name files, or the folder of an experiment with -e (see "
@@ -77,7 +78,7 @@ def _refuse_file_options(options: argparse.Namespace) -> None:
     for name in FILE_OPTIONS:
         if getattr(options, name):
             instead = OPTION_HINTS.get(name, " Evaluate a file of predictions on its own.")
-            raise BadOption(f"{_format_flag(name)} is of files, and -e evaluates models.{instead}")
+            raise BadOption(f"{format_flag(name)} is of files, and -e evaluates models.{instead}")
     if options.missing != "error":
         raise BadOption("--missing is of files: models leave no item unanswered.")
     if options.task != "labels":
@@ -117,7 +118,3 @@ def _build_overview(
         return ModelOverview.of(
             test_sets, metrics, intervals, shown=shown, notes=collector.notes, progress=progress
         )
-
-
-def _format_flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

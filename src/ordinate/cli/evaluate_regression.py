@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import InputPath, parse_delimiter, parse_names
 from ordinate.errors import BadOption
+from ordinate.experiment.settings_checks import format_flag
 
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals, Estimate
@@ -105,19 +106,15 @@ def refuse_regression_options(options: argparse.Namespace) -> None:
     """Refuse options of regression where there are labels."""
     for name in REGRESSION_OPTIONS:
         if getattr(options, name) is not None and getattr(options, name) is not False:
-            raise BadOption(f"{_format_flag(name)} is for --task regression.")
+            raise BadOption(f"{format_flag(name)} is for --task regression.")
     if options.interval_method == POISSON:
         raise BadOption(f"--interval-method {POISSON} is for --task regression.")
-
-
-def _format_flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _refuse_label_options(options: argparse.Namespace) -> None:
     for name in LABEL_OPTIONS:
         if getattr(options, name):
-            raise BadOption(f"{_format_flag(name)} is for labels, not with --task regression.")
+            raise BadOption(f"{format_flag(name)} is for labels, not with --task regression.")
     if options.interval_method not in {None, POISSON}:
         raise BadOption(
             f"--interval-method {options.interval_method} is for labels. Leave it out, or "
@@ -147,7 +144,7 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
         )
     if options.shifted == "-" and "-" in options.files:
         raise BadOption("Standard input is one file: name another one, or the shifted one.")
-    asked = [_format_flag(name) for name in ITEM_OPTIONS if getattr(options, name) is not None]
+    asked = [format_flag(name) for name in ITEM_OPTIONS if getattr(options, name) is not None]
     asked += [f"--interval-method {POISSON}"] * (options.interval_method == POISSON)
     if asked and options.gold_file is not None:
         raise BadOption(f"{asked[0]} needs the targets in the file of the predictions.")

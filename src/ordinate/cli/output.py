@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ordinate.cli.options import StorePath
 from ordinate.errors import BadOption, BadOutput, shorten
-from ordinate.experiment import safe_files
 from ordinate.experiment.layout import refuse_reserved_path
+from ordinate.render import atomic_files
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def replace_atomically(target: str | None, *, force: bool) -> Iterator[Path | No
     if target is None:
         yield None
         return
-    with safe_files.replace_file(
-        _resolve_target(target, force=force), prefix=safe_files.UNLOCKED_PREFIX
+    with atomic_files.replace_file(
+        _resolve_target(target, force=force), prefix=atomic_files.UNLOCKED_PREFIX
     ) as temporary:
         yield temporary
 

@@ -20,12 +20,8 @@ from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import ROLE_FOLDERS, Experiment
 from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import (
-    PICKLE_SUFFIXES,
-    TEMPORARY_PREFIX,
-    UNLOCKED_PREFIX,
-    resolve_inside,
-)
+from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
+from ordinate.render.atomic_files import TEMPORARY_PREFIX, UNLOCKED_PREFIX
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_label
 

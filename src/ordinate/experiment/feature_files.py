@@ -97,7 +97,7 @@ def _read_csv(path: Path, listed: "FeatureNames | None", id_column: str | None) 
     if len(set(cells)) < len(cells) and _are_all_numbers(cells):
         raise BadInput(
             f"{path} has no header line: its first line is "
-            f"{_format_names(cells)}.{_explain_missing_header()}"
+            f"{format_names(cells)}.{_explain_missing_header()}"
         )
     return _read_dense(path, read_column_names(str(path)), listed, id_column)
 
@@ -230,8 +230,8 @@ class FeatureNames:
         """Refuse a header that is not what the names say."""
         if _are_all_numbers(header) and not _are_all_numbers(self.lines[1:]):
             raise BadInput(
-                f"The first line of {path} is {_format_names(header)}, and {self.path} says "
-                f"{_format_names(self.lines[self.has_header :])}.{_explain_missing_header()}"
+                f"The first line of {path} is {format_names(header)}, and {self.path} says "
+                f"{format_names(self.lines[self.has_header :])}.{_explain_missing_header()}"
             )
         if self.lines == tuple(header):  # whatever the first of them is called
             return
@@ -284,7 +284,8 @@ def _are_all_numbers(cells: Iterable[str]) -> bool:
         return False
 
 
-def _format_names(names: Sequence[str]) -> str:
+def format_names(names: Sequence[str]) -> str:
+    """Return the first names, and a sign that there are more."""
     return ", ".join(shorten(name) for name in names[:SHOWN]) + (
         ", …" if len(names) > SHOWN else ""
     )

@@ -12,26 +12,11 @@ from typing import Any
 from ordinate.errors import BadInput, BadOutput, shorten
 from ordinate.render.atomic_files import (
     TEMPORARY_PREFIX,
-    UNLOCKED_PREFIX,
     make_temporary_path,
     replace_file,
     report_write_errors,
     sync_to_disk,
 )
-
-__all__ = [
-    "PICKLE_SUFFIXES",
-    "TEMPORARY_PREFIX",
-    "UNLOCKED_PREFIX",
-    "compute_digest",
-    "create_folder",
-    "hash_file",
-    "remove_leftovers",
-    "replace_file",
-    "resolve_inside",
-    "write_json",
-    "write_text",
-]
 
 CHUNK_SIZE = 1 << 20  # bytes read at once
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened

@@ -13,7 +13,7 @@ def check_integer(name: str, value: Any, least: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         what = f"an integer of at least {least}"
-        raise BadOption(f"{_format_flag(name)} takes {what}, not {shorten(value)}.")
+        raise BadOption(f"{format_flag(name)} takes {what}, not {shorten(value)}.")
 
 
 def check_number(name: str, value: Any, least: float, most: float) -> None:
@@ -24,9 +24,7 @@ def check_number(name: str, value: Any, least: float, most: float) -> None:
     if not (right and math.isfinite(value) and least <= value <= most):
         bounds = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
         bounds = bounds or (f" of at least {least:g}" if math.isfinite(least) else "")
-        raise BadOption(
-            f"{_format_flag(name)} takes a finite number{bounds}, not {shorten(value)}."
-        )
+        raise BadOption(f"{format_flag(name)} takes a finite number{bounds}, not {shorten(value)}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -34,10 +32,11 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         near = suggest_names(str(value), list(choices))
         raise BadOption(
-            f"{_format_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
+            f"{format_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
             f"{shorten(value)}.{near}"
         )
 
 
-def _format_flag(name: str) -> str:
+def format_flag(name: str) -> str:
+    """Return the flag that fills a setting."""
     return "--" + name.replace("_", "-")

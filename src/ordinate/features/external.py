@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadValues, shorten, suggest_names
 from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
-from ordinate.experiment.feature_files import check_ids
+from ordinate.experiment.feature_files import check_ids, format_names
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
@@ -110,7 +110,7 @@ class External(FeatureExtractor):
         if lacking:
             raise BadInput(
                 f"{table.path} lacks {len(lacking):,} of the {data.n:,} items of {data.path}, such "
-                f"as {_format_names(lacking)} in its column {shorten(table.by)}. Add their rows: "
+                f"as {format_names(lacking)} in its column {shorten(table.by)}. Add their rows: "
                 "every item of every data set needs one."
             )
         self._refuse_shared_ids(table, data)
@@ -185,7 +185,7 @@ class External(FeatureExtractor):
         by = self._find_id_column(header, data)
         found = tuple(name for name in header if name != by and name not in self.drop)
         if not found:
-            raise BadInput(f"{path} has no features: its columns are {_format_names(header)}.")
+            raise BadInput(f"{path} has no features: its columns are {format_names(header)}.")
         self._refuse_leaks(path, found)
         return found
 
@@ -211,7 +211,7 @@ class External(FeatureExtractor):
             away = " As features they would give the levels away." if "levels" in kinds else ""
             raise BadInput(
                 f"{path} has columns of {kinds}, or called as such: "
-                f"{_format_names([*odd])}.{away} Leave "
+                f"{format_names([*odd])}.{away} Leave "
                 f"them out ({_format_drop_flags(*odd)}), or rename what is something else."
             )
 
@@ -233,11 +233,11 @@ class External(FeatureExtractor):
             by = self._find_id_column(header, data)
             if lacking := [name for name in self.names if name not in header]:
                 raise BadInput(
-                    f"{path} lacks the columns {_format_names(lacking)} of other data sets."
+                    f"{path} lacks the columns {format_names(lacking)} of other data sets."
                 )
             if foreign := [name for name in further if name != by]:
                 raise BadInput(
-                    f"{path} has the columns {_format_names(foreign)}, which other data sets lack. "
+                    f"{path} has the columns {format_names(foreign)}, which other data sets lack. "
                     f"Leave them out: {_format_drop_flags(*foreign[:SHOWN])}"
                 )
             self._last_table[path] = _read_table(path, self.names, by)
@@ -260,9 +260,7 @@ def _read_table(path: Path, names: tuple[str, ...], by: str | None) -> _Table:
     except BadValues as problem:
         odd = _find_non_numeric(path, names)
         which = (
-            f"the column {shorten(odd[0])}"
-            if len(odd) == 1
-            else f"the columns {_format_names(odd)}"
+            f"the column {shorten(odd[0])}" if len(odd) == 1 else f"the columns {format_names(odd)}"
         )
         raise BadValues(
             f"{problem} All features have to be numbers: mend {which}, or leave what is no feature "
@@ -287,10 +285,6 @@ def _find_non_numeric(path: Path, names: tuple[str, ...]) -> list[str]:
 
 def _format_drop_flags(*names: str | None) -> str:
     return " ".join(f"--drop {shlex.quote(name)}" for name in names if name is not None)
-
-
-def _format_names(names: Sequence[str]) -> str:
-    return ", ".join(map(shorten, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
 
 
 class FittedExternal(FittedExtractor):

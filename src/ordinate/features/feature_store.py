@@ -11,8 +11,8 @@ import numpy as np
 
 from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.feature_files import IDS_FILE, NAMES_FILE, READ_ERRORS
-from ordinate.experiment.safe_files import replace_file
 from ordinate.readers.duckdb_connection import connect, quote_literal
+from ordinate.render.atomic_files import replace_file
 
 SPARSE_FILE, DENSE_FILE = "features.npz", "features.parquet"
 BATCH_PATTERN = re.compile(r"(\d+)-(\d+)\.np[yz]")

@@ -203,7 +203,7 @@ class _IntervalEstimator:
         method = self._choose_method(metric)
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
-        if self.matrix.whole and not self.clustered:
+        if self.matrix.has_integer_weights and not self.clustered:
             notes.append(describe_undercoverage(metric, self.matrix))
         return method, "; ".join(filter(None, notes)) or None
 
@@ -211,7 +211,7 @@ class _IntervalEstimator:
         if self.clustered:
             count = len(self.source.weights)
             return f"{count} groups only" if count < FEW_CLUSTERS else None
-        return None if self.matrix.whole else "fractional weights"
+        return None if self.matrix.has_integer_weights else "fractional weights"
 
     def _choose_method(self, metric: Metric) -> IntervalMethod:
         if self.clustered:
@@ -221,7 +221,7 @@ class _IntervalEstimator:
             return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:
             return "percentile"
-        if not self.matrix.whole:
+        if not self.matrix.has_integer_weights:
             return "delta" if metric.smooth else "percentile"
         if metric.share and self.settings.stratified:
             return "delta"
@@ -238,7 +238,7 @@ class _IntervalEstimator:
     def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
         """Return why a method makes no sense for a metric here, if it makes none."""
         levels = method in {"mover", "simultaneous"}  # they know what weights say
-        plain = not self.clustered and (self.matrix.whole or levels)
+        plain = not self.clustered and (self.matrix.has_integer_weights or levels)
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
             "wilson": [(not metric.share, "it is no plain share of the items")],
@@ -248,7 +248,12 @@ class _IntervalEstimator:
                 (not self.clustered, "there are no groups"),
                 (not metric.smooth, NO_DERIVATIVE_NOTE),
             ],
-            "bca": [(not (self.clustered or self.matrix.whole), "the weights are no counts")],
+            "bca": [
+                (
+                    not (self.clustered or self.matrix.has_integer_weights),
+                    "the weights are no counts",
+                )
+            ],
         }
         wrong = [
             *reasons.get(method, []),

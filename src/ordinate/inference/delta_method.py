@@ -61,7 +61,7 @@ def variance_from_influence(
     total = matrix.weights.sum(axis=axes, keepdims=True)
     mean = (matrix.weights * influences).sum(axis=axes, keepdims=True)
     mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
-    squares = matrix.weights if matrix.whole else matrix.squares
+    squares = matrix.weights if matrix.has_integer_weights else matrix.squares
     return float((squares * (influences - mean) ** 2).sum() / matrix.total**2)
 
 

@@ -67,7 +67,7 @@ def permutation_test(
     Clusters are swapped as units. All swaps are tried where they are few;
     otherwise random ones, until enough were as extreme as the data.
     """
-    if not pairs.whole:
+    if not pairs.has_integer_weights:
         raise NotApplicable("the weights are no counts of items that could be swapped")
     clustered = pairs.groups is not None
     swaps: _Swaps = _ClusterSwaps(pairs) if clustered else _ItemSwaps(pairs)
@@ -280,7 +280,7 @@ def sign_test(pairs: PairedPredictions) -> TestResult:
 
 def _exact_sign_test(pairs: PairedPredictions, wins: float, losses: float) -> TestResult:
     """Return the exact two-sided test that wins and losses are equally likely."""
-    if not pairs.whole:
+    if not pairs.has_integer_weights:
         return TestResult(math.nan, note="the weights are no counts")
     few, n = int(min(wins, losses)), int(wins + losses)
     if wins == losses:

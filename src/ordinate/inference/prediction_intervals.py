@@ -45,8 +45,8 @@ def estimate_interval_metric(
     value, total = float(metric(_require_single_summary(intervals))), float(intervals.total)
     if math.isnan(value):
         return make_point_estimate(value, NO_ITEMS_NOTE)
-    n = total if intervals.whole else total**2 / float(intervals.squared[0, 0])
-    if not intervals.whole and 0.0 < value < 1.0:
+    n = total if intervals.has_integer_weights else total**2 / float(intervals.squared[0, 0])
+    if not intervals.has_integer_weights and 0.0 < value < 1.0:
         z = np.zeros(len(intervals.names) + 1)
         z[0], z[1 + intervals.names.index("covered")] = -value, 1.0
         n = value * (1.0 - value) * total**2 / float(z @ intervals.squared @ z)
@@ -97,7 +97,7 @@ def estimate_ensemble_metric(
         return make_point_estimate(
             value, (metric.undefined_when if ensemble.n else None) or NO_ITEMS_NOTE
         )
-    squares = ensemble.ranks if ensemble.whole else ensemble.rank_squares
+    squares = ensemble.ranks if ensemble.has_integer_weights else ensemble.rank_squares
     inside = weigh_central_ranks(ensemble.members, metric.settings["level"])
     low, high = mean_cost_interval(ensemble.ranks, squares, inside, level)
     return Estimate(value, low, high, "wilson" if set(inside) <= {0.0, 1.0} else "delta")

@@ -143,7 +143,7 @@ def _explain_missing_moments(
 
 def count_items(moments: Moments) -> float:
     """Return the number of items; integer weights are counts of them."""
-    return float(moments.total) if moments.whole else float(moments.n)
+    return float(moments.total) if moments.has_integer_weights else float(moments.n)
 
 
 def standard_error(metric: Metric, moments: Moments, groups: Moments | None = None) -> float:
@@ -221,7 +221,7 @@ def _covariance(moments: Moments) -> Floats:
 
 def _square_weights(moments: Moments) -> CentralSums:
     """Return sums with squared weights; a count is a sum of ones, whose squares are ones."""
-    return moments.plain if moments.whole else moments.squared
+    return moments.plain if moments.has_integer_weights else moments.squared
 
 
 def _sum_cluster_contributions(moments: Moments, groups: Moments) -> Floats:
@@ -253,7 +253,7 @@ def _mae_standard_error(moments: Moments, groups: Moments | None) -> float:
         return _between_cluster_error(groups.absolute - value * groups.total, groups, moments)
     counts = _square_weights(moments)
     squares = float(counts.recenter_sums(moments.plain.y, np.asarray(0.0)).sums[0, 2])
-    absolute = float(moments.absolute if moments.whole else moments.absolute_squared)
+    absolute = float(moments.absolute if moments.has_integer_weights else moments.absolute_squared)
     variance = squares - 2.0 * value * absolute + value**2 * float(counts.weight)
     return _root_unless_rounding(variance, squares, moments) / float(moments.total)
 

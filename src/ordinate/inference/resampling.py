@@ -129,7 +129,9 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
     def draw(rng: "Generator", size: int) -> Array:
         cells = np.empty((size, *strata.shape))
         for index, stratum in enumerate(strata):
-            resampled = resample_cells(rng, stratum, None if source.whole else squares[index], size)
+            resampled = resample_cells(
+                rng, stratum, None if source.has_integer_weights else squares[index], size
+            )
             cells[:, index] = (
                 restore_stratum_weight(resampled, stratum) if stratified else resampled
             )

@@ -38,7 +38,7 @@ def wilson_interval(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> 
 
 def find_rare_levels(matrix: ConfusionMatrix) -> list[str]:
     """Return the names of the gold levels with some items, but few."""
-    known = matrix.gold if matrix.whole else matrix.items.sum(axis=-1)
+    known = matrix.gold if matrix.has_integer_weights else matrix.items.sum(axis=-1)
     few = (matrix.gold > 0) & (known < RARE_ITEMS)
     return [name for name, rare in zip(matrix.scale.names, few, strict=True) if rare]
 
@@ -95,7 +95,7 @@ def _compute_level_intervals(
     """Return the metric of each gold level alone, and the bounds of its interval."""
     costs = _compute_item_costs(metric, matrix)
     estimates = []
-    squares = matrix.weights if matrix.whole else matrix.squares
+    squares = matrix.weights if matrix.has_integer_weights else matrix.squares
     for row in np.flatnonzero(matrix.gold):
         weights, square = (x[row, : costs.shape[1]] for x in (matrix.weights, squares))
         mean = float((weights * costs[row]).sum() / weights.sum())
@@ -147,7 +147,7 @@ def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:
     matrix = source.pooled if source.shape else source
     if source.shape:
         size = float(len(source.weights))
-    elif matrix.whole:
+    elif matrix.has_integer_weights:
         return matrix
     else:
         size = float(matrix.total**2 / matrix.squares.sum())

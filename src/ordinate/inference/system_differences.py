@@ -120,7 +120,7 @@ def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) 
     if panel.groups is not None:
         multiplicities = resample_clusters(rng, len(panel.group_values), count)
         return multiplicities[:, panel.groups] * panel.weights
-    squares = None if panel.whole else panel.squares[order]
+    squares = None if panel.has_integer_weights else panel.squares[order]
     weights = np.empty((count, len(panel)))
     weights[:, order] = resample_cells(rng, panel.weights[order], squares, count)
     return weights
@@ -136,7 +136,9 @@ def _count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
         for first in range(0, systems, step) if len(rows) else ():
             predicted = panel.rows[rows, 1 + first : 1 + first + step]
             indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
-            sums = _multiply_weights(weights[:, rows], indicators.astype(float), exact=panel.whole)
+            sums = _multiply_weights(
+                weights[:, rows], indicators.astype(float), exact=panel.has_integer_weights
+            )
             cells[:, first : first + step, level] = sums.reshape(len(weights), -1, size + 1)
     return cells
 
@@ -187,7 +189,7 @@ def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tai
 
 def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
     """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over clusters of their sums."""
-    squares = panel.weights if panel.whole else panel.squares
+    squares = panel.weights if panel.has_integer_weights else panel.squares
     total = np.zeros((len(order), len(order)))
     sums = np.zeros((len(panel.group_values), len(order)))
     step = max(1, LARGE_BLOCK_SIZE // len(order))
@@ -279,7 +281,7 @@ def smallest_attainable_p(panel: Panel) -> Array:
     It is 2^(1 - d) for d items, or clusters, with different predictions.
     """
     predictions = panel.rows[:, 1:]
-    counts = panel.weights if panel.whole else panel.items
+    counts = panel.weights if panel.has_integer_weights else panel.items
     counts_apart = np.empty((predictions.shape[1], predictions.shape[1]))
     for index in range(len(counts_apart)):
         apart = predictions != predictions[:, index, None]

@@ -303,7 +303,7 @@ def split_into_cases(panel: Panel, cases: int, seed: int) -> Panel:
 
     Each item is in one group. Rows of equal items are shared out by how many go to each group.
     """
-    if not panel.whole:
+    if not panel.has_integer_weights:
         raise NotApplicable(
             "Items with weights that are no integer counts cannot be split at random into test "
             "cases. Name the column of the test cases, or leave the weights out."

@@ -101,7 +101,7 @@ class Metric:
         if self.required:
             missing = ", ".join(self.required)
             raise BadOption(f"{self.name} needs {missing}: write {self.name}({missing}=…).")
-        if self.needs_integer_counts and not observed.whole:
+        if self.needs_integer_counts and not observed.has_integer_weights:
             raise NotApplicable("the weights are no integer counts, on which it depends")
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")

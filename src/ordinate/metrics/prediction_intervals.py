@@ -236,12 +236,12 @@ def standard_error(metric: Metric, summary: ItemSums) -> float:
 
 def count_items(summary: ItemSums) -> float:
     """Return the number of items; integer weights are counts of them."""
-    return float(summary.total if summary.whole else summary.items)
+    return float(summary.total if summary.has_integer_weights else summary.items)
 
 
 def _covariance(summary: ItemSums) -> Array:
     """Return the covariance [F, F] of the means."""
-    sums = summary.plain if summary.whole else summary.squared
+    sums = summary.plain if summary.has_integer_weights else summary.squared
     centred = np.hstack([-summary.means[:, None], np.eye(len(summary.names))])
     covariance = centred @ sums @ centred.T / summary.total**2
     alike = np.diag(covariance) * summary.total**2 <= ROUNDING_SHARE * np.diag(sums)[1:]

@@ -17,6 +17,7 @@ from ordinate.experiment import safe_files
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.stored_json import refuse_duplicate_keys
 from ordinate.models.tree_ensemble import TreeEnsemble
+from ordinate.render import atomic_files
 
 PICKLE_PATTERN = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
@@ -57,7 +58,7 @@ def save_fitted(fitted: Any, folder: Path) -> list[str]:
         name, content = TREES, fitted.to_bytes()
     else:
         name, content = SKOPS, _dump_skops(fitted)
-    with safe_files.replace_file(folder / name) as temporary:
+    with atomic_files.replace_file(folder / name) as temporary:
         temporary.write_bytes(content)
     return [name]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore
-from ordinate.experiment.safe_files import replace_file
 from ordinate.postprocess.conformal_intervals import ConformalIntervals, SplitConformal
+from ordinate.render.atomic_files import replace_file
 
 Floats = NDArray[np.float64]
 CALIBRATION_FILE, HELD_OUT_FILE = "calibration.npz", "held_out.npz"

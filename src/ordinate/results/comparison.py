@@ -237,7 +237,7 @@ def _run_classical_tests(pairs: PairedPredictions) -> dict[str, TestResult]:
     if pairs.groups is not None:
         note = "it takes items as independent, and they come in groups"
         return {name: TestResult(math.nan, note=note) for name in tests}
-    if not pairs.whole:
+    if not pairs.has_integer_weights:
         return {name: TestResult(math.nan, note="the weights are no counts") for name in tests}
     results = {}
     for name, run_test in tests.items():

@@ -63,7 +63,7 @@ def _compute_intervals(
             low, high = (2.0 * end / (1.0 + end) for end in (low, high))
         seen = ~np.isnan(values[name])
         found[f"{name}_low"][seen], found[f"{name}_high"][seen] = low[seen], high[seen]
-    squares = matrix.weights if matrix.whole else matrix.squares
+    squares = matrix.weights if matrix.has_integer_weights else matrix.squares
     for k in np.flatnonzero(matrix.gold):
         costs = np.append(matrix.scale.gaps[k], matrix.scale.gaps[k].max())
         ends = mean_cost_interval(matrix.weights[k], squares[k], costs, level)
@@ -87,6 +87,6 @@ def _compute_share_intervals(
 
 
 def _compute_effective_size(matrix: ConfusionMatrix, weight: Any, squares: Any) -> Any:
-    if matrix.whole:
+    if matrix.has_integer_weights:
         return weight
     return np.divide(weight**2, squares, out=np.zeros_like(weight), where=weight > 0)

@@ -245,7 +245,7 @@ class _ModelComparison:
             _refuse_unclustered(self.groups, self.present_rows)
         self.tables = {name: self._summarise(name, None) for name in models}
         first = next(iter(self.tables.values()))
-        self.total, self.counted = float(first.total), first.whole
+        self.total, self.counted = float(first.total), first.has_integer_weights
         self.units = int(count_items(first))  # that stand for themselves
         if self.groups is not None:
             self.units = len(np.unique(self.groups.codes[self.present_rows]))

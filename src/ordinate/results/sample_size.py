@@ -98,7 +98,7 @@ class SampleSizePlan(Result):
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _compute_value(named, panel, system) for system in panel.systems}
         resampled = named.size(_resample_values(named, panel, settings))
-        n = int(panel.weights.sum()) if panel.whole else panel.n
+        n = int(panel.weights.sum()) if panel.has_integer_weights else panel.n
         spreads = np.std(resampled, axis=0, ddof=1) * math.sqrt(n)
         spread = None
         if len(panel.systems) == 2:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
-from ordinate.experiment.safe_files import replace_file
+from ordinate.render.atomic_files import replace_file
 
 if TYPE_CHECKING:
     import optuna

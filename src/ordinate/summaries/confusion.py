@@ -137,7 +137,7 @@ class ConfusionMatrix(BatchSummary):
         return bool(self.unanswered.any())
 
     @cached_property
-    def whole(self) -> bool:
+    def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())

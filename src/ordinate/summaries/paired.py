@@ -71,7 +71,7 @@ class PairedPredictions(Summary):
             self._require(getattr(self, name).max(initial=-1) <= highest, name)
 
     @property
-    def whole(self) -> bool:
+    def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())

@@ -150,7 +150,7 @@ class Panel(Summary):
         return len(self.rows)
 
     @cached_property
-    def whole(self) -> bool:
+    def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())

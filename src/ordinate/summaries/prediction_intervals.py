@@ -42,7 +42,7 @@ class ItemSums(BatchSummary):
         return dict.fromkeys(("plain", "squared"), (1 + len(self.names),) * 2)
 
     @property
-    def whole(self) -> bool:
+    def has_integer_weights(self) -> bool:
         """Whether the weights are counts."""
         return self.counted
 

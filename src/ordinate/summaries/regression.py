@@ -176,7 +176,7 @@ class Moments(BatchSummary):
         return counter.summary()
 
     @property
-    def whole(self) -> bool:
+    def has_integer_weights(self) -> bool:
         """Whether the weights are counts."""
         return self.counted
 

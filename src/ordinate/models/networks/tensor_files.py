@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from ordinate.errors import BadStore, MissingExtra, shorten
-from ordinate.experiment import safe_files
+from ordinate.render import atomic_files
 
 METADATA_KEY = "ordinate"  # under which name the file keeps plain values
 
@@ -18,7 +18,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     metadata = {METADATA_KEY: json.dumps(facts, sort_keys=True, allow_nan=False)}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = _import_safetensors().save(plain, metadata)
-    with safe_files.replace_file(path) as temporary:
+    with atomic_files.replace_file(path) as temporary:
         temporary.write_bytes(content)
 
 
