@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 from ordinate.classify.class_weights import WEIGHT_STRATEGIES, WeightStrategy
 from ordinate.classify.decision_rules import DecodeOption, check_metric
 from ordinate.errors import BadOption, shorten, suggest_names
-from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
 from ordinate.metrics import Metric, find_metric, split_expressions
 from ordinate.models.classifiers import MODEL_TYPES
+from ordinate.settings import check_choice, check_integer, check_number
 
 VOTE = "vote"
 DEFAULT_MODELS = ("logistic", "threshold", "lightgbm")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ordinate.cli.options import add_experiment_options, open_experiment, write_report
 from ordinate.errors import BadOption
-from ordinate.experiment.settings_checks import format_flag
+from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.classify.model_overview import ModelOverview

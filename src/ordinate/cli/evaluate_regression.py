@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import InputPath, parse_delimiter, parse_names
 from ordinate.errors import BadOption
-from ordinate.experiment.settings_checks import format_flag
+from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals, Estimate

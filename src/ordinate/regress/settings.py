@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, get_args
 
 from ordinate.errors import BadOption, shorten, suggest_names
-from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
 from ordinate.models.regressors import (
     MODEL_TYPES,
     create_regressor,
@@ -14,6 +13,7 @@ from ordinate.models.regressors import (
     list_available_types,
 )
 from ordinate.postprocess.conformal_sets import check_alpha
+from ordinate.settings import check_choice, check_integer, check_number
 
 AutoOption = Literal["auto", "always", "never"]
 ShiftEnd = Literal["high", "low"]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, NoItems
-from ordinate.experiment.settings_checks import check_choice
 from ordinate.regress.settings import MOST_SHIFTED, ShiftEnd, check_shift_share
 from ordinate.regress.table import Table
 from ordinate.render.estimates import format_percent
+from ordinate.settings import check_choice
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
