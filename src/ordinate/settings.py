@@ -83,7 +83,8 @@ def list_settings(owner: Any) -> tuple[DeclaredSetting, ...]:
 
 def check_settings(values: object) -> None:
     """Refuse a data class whose settings are not what they are declared to be."""
-    for one in list_settings(type(values)):
+    owner: Any = type(values)
+    for one in list_settings(owner):
         one.check(getattr(values, one.name))
 
 
