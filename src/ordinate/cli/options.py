@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, render
+from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -225,7 +225,8 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
-        text = render(result(), options.format or _infer_format(options.output))
+        width = find_terminal_width() if report is None else None
+        text = render(result(), options.format or _infer_format(options.output), width=width)
         if report is None:
             sys.stdout.write(text)
         else:
