@@ -4,11 +4,10 @@ import argparse
 import sys
 from typing import Any
 
+from ordinate.cli.flags import InputPath, StorePath
 from ordinate.cli.options import (
     EXIT_CODES,
     HelpFormatter,
-    InputPath,
-    StorePath,
     add_output_options,
     add_subcommand,
     add_text_file_options,

@@ -5,12 +5,12 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import parse_names
 from ordinate.cli.options import (
     REPORT_FORMATS,
     add_subcommand,
     add_text_file_options,
     parse_delimiter,
-    parse_names,
 )
 from ordinate.errors import BadOption, BadOutput
 
@@ -313,11 +313,11 @@ def _limit_epochs(model_type: str, asked: dict[str, Any]) -> dict[str, Any]:
     return {"epochs": asked["epochs"]} if model_type == "mlp" and "epochs" in asked else {}
 
 
-def _parse_params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
+def _parse_params(text: str | dict[str, Any] | None, tuned: dict[str, Any]) -> dict[str, Any]:
     import json
 
-    if text is None:
-        return tuned
+    if text is None or isinstance(text, dict):
+        return tuned | (text or {})
     try:
         found = json.loads(text)
     except ValueError as problem:

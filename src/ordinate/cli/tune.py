@@ -3,16 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath, StorePath, parse_names
 from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
-    InputPath,
-    StorePath,
     add_experiment_options,
     add_metric_file_option,
     add_output_options,
     open_experiment,
-    parse_names,
     write_report,
 )
 from ordinate.errors import BadOption
