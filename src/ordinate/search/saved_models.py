@@ -61,7 +61,9 @@ def save_candidates(
             for folder, (_, one) in zip(folders, missing, strict=True)
         ]
         task.report_progress(STAGE, 0.0)
-        made = task.workers.map(run_fit, fits, lambda step: task.report_progress(STAGE, 0.0, step[0]))
+        made = task.workers.map(
+            run_fit, fits, lambda step: task.report_progress(STAGE, 0.0, step[0])
+        )
         for folder, (name, one), outputs in zip(folders, missing, made, strict=True):
             one.outputs.save(folder / OUT_OF_FOLD_FILE)
             _write_model(task, folder, name, one, outputs, run=run, command=command)
@@ -97,7 +99,11 @@ def _write_model(
     task.write_calibration(folder, one, outputs)
     ensemble = isinstance(one, Ensemble)
     model_type = one.name if isinstance(one, Ensemble) else one.candidate.model_type
-    description = {"task": task.name, "model": model_type, "inputs": list(one.inputs)}
+    description: dict[str, Any] = {
+        "task": task.name,
+        "model": model_type,
+        "sets": list(filter(None, one.inputs)),
+    }
     if isinstance(one, Ensemble):
         description["members"] = [task.name_model(member.candidate) for member in one.members]
         description["weights"] = list(one.weights)
@@ -125,14 +131,6 @@ def _write_model(
 
 
 # --- loading -------------------------------------------------------------------------------------
-
-
-class SavedModel(TypedDict):
-    """What the folder of a saved model says of itself, for all tasks."""
-
-    task: str
-    model: str
-    inputs: list[str]
 
 
 def read_description(root: Path, name: str, task: str) -> tuple[Path, Manifest, dict[str, Any]]:
@@ -166,7 +164,8 @@ def resolve_model_name(root: Path, requested: str | None) -> str:
     known = list_model_names(root)
     if requested in known:
         return requested
-    matches = [name for name in known if name.startswith(requested)]
+    begins = requested.replace("/", "-")  # as reports call it: tfidf-word/logistic
+    matches = [name for name in known if name.startswith(begins)]
     if len(matches) == 1:
         return matches[0]
     if not known:

@@ -41,7 +41,7 @@ def _screen_or_load(task: Task, name: str, *, late: bool) -> ScreeningResult:
         lambda record: _is_usable(task, record),
         lambda: _make_late_record() if late else _fit_screening_model(task, name),
     )
-    if record["failed"]:
+    if record.get("failed"):
         return replace(facts, failed=record["failed"])
     predictions = _decode(task, record)
     evaluation = task.evaluate(predictions)
@@ -63,8 +63,9 @@ def _compute_digest(task: Task, name: str) -> str:
 
 
 def _is_usable(task: Task, record: Record) -> bool:
-    failed = record.get("failed", "")
-    return failed is None and _decode(task, record) is not None or bool(failed)
+    if record.get("failed"):
+        return isinstance(record["failed"], str)
+    return _decode(task, record) is not None
 
 
 def _decode(task: Task, record: Record) -> Any:
@@ -87,7 +88,7 @@ def _fit_screening_model(task: Task, name: str) -> Record:
         predictions, _ = task.predict_out_of_fold(candidate, task.join_outputs(made))
     except OrdinateError as reason:
         return {"failed": str(reason)}
-    return {"failed": None, "predictions": task.encode_predictions(predictions)}
+    return {"predictions": task.encode_predictions(predictions)}
 
 
 # --- shortlist -----------------------------------------------------------------------------------

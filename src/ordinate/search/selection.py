@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordinate.errors import BadInput
-from ordinate.search.fits import remove_checkpoints, run_fit
+from ordinate.search.fits import Rows, remove_checkpoints, run_fit
 from ordinate.search.hyperparameter_search import StudyTrials, search_hyperparameters
 from ordinate.search.record_cache import Record, load_or_compute
 from ordinate.search.saved_models import load_out_of_fold
@@ -82,15 +82,9 @@ def estimate_nested(task: Task) -> NestedEstimate | None:
     """
     records: list[Record] = []
     for number, fold in enumerate(task.folds, 1):
-        digest = task.compute_digest(*task.inputs, settings=task.settings.result_settings)
-        record = load_or_compute(
-            task.locate_result("nested", f"outer-{number}-{digest}.json"),
-            lambda record, n=len(fold): _decode(task, record, n) is not None,
-            lambda number=number, fold=fold: _run_outer_fold(task, number, fold),
-        )
-        if "predictions" not in record:
+        records.append(_load_outer_fold(task, number, fold))
+        if "predictions" not in records[-1]:
             return None
-        records.append(record)
     predictions = task.join_predictions(
         [_decode(task, one, len(fold)) for one, fold in zip(records, task.folds, strict=True)]
     )
@@ -103,12 +97,22 @@ def estimate_nested(task: Task) -> NestedEstimate | None:
     )
 
 
+def _load_outer_fold(task: Task, number: int, fold: Rows) -> Record:
+    """Return what one outer fold selected and predicted; all settings decide that."""
+    digest = task.compute_digest(*task.inputs, settings=task.settings.result_settings)
+    return load_or_compute(
+        task.locate_result("nested", f"outer-{number}-{digest}.json"),
+        lambda record: _decode(task, record, len(fold)) is not None,
+        lambda: _run_outer_fold(task, number, fold),
+    )
+
+
 def _decode(task: Task, record: Record, n: int) -> Any:
     return task.decode_predictions(record.get("predictions"), n)
 
 
-def _run_outer_fold(task: Task, number: int, fold: Any) -> Record:
-    """Return what one outer fold selected and predicted."""
+def _run_outer_fold(task: Task, number: int, fold: Rows) -> Record:
+    """Select on the other folds, and predict this one with what was selected."""
     if task.budget.is_over:
         return {"final": False}
     inner = task.restrict_to_rest(fold, f"outer-{number}").prepare()

@@ -5,15 +5,15 @@ nested estimates, checkpoints, the timeout, saved models, tests and results. A t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from ordinate.experiment.layout import RESULTS
+from ordinate.experiment.layout import CHECKPOINTS, RESULTS
 from ordinate.experiment.safe_files import resolve_inside
 from ordinate.experiment.workers import WorkerPool
-from ordinate.search.fits import Fit, FitOutputs, Rows
+from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds
 from ordinate.search.settings import SearchSettings
 from ordinate.search.studies import SearchSpace, round_to_significant
 from ordinate.search.time_budget import TimeBudget
@@ -145,6 +145,10 @@ class Task(ABC):
     def restrict_to_rest(self, fold: Rows, subset: str) -> Self:
         """Return the task without the items of a fold, for a nested estimate."""
 
+    @abstractmethod
+    def get_rows(self, places: Rows) -> Rows:
+        """Return the rows of the data at some places among the items."""
+
     def prepare(self) -> Self:
         """Return the task as it is searched, once it has looked at its rows."""
         return self
@@ -158,9 +162,11 @@ class Task(ABC):
 
     def load_input(self, name: str) -> None:
         """See to it that the workers have an input."""
+        del name
 
     def drop_input(self, name: str) -> None:
         """Drop an input, which is read again where it is needed."""
+        del name
 
     def describe_input(self, name: str) -> dict[str, Any]:
         """Return what a report says of an input."""
@@ -223,6 +229,10 @@ class Task(ABC):
     def get_value(self, evaluation: Any) -> float:
         """Return the value of the metric in an evaluation."""
 
+    def join_predictions(self, folds: Sequence[Any]) -> Any:
+        """Return the predictions of all folds as one."""
+        return join_folds(folds, self.folds)
+
     @abstractmethod
     def encode_predictions(self, predictions: Any) -> Any:
         """Return predictions as plain values, to be cached."""
@@ -240,6 +250,7 @@ class Task(ABC):
     def combine(self, candidates: Sequence[EvaluatedCandidate]) -> Ensemble | None:
         """Return the ensemble that is a candidate, too; None where there is none."""
         del candidates
+        return None
 
     def select_winner(
         self, candidates: Sequence[EvaluatedCandidate], ensemble: Ensemble | None
@@ -303,9 +314,9 @@ class Task(ABC):
     def report(self) -> TaskReport:
         """What is particular about the report of this task."""
 
-    def list_notes(self, studies: Sequence[Any]) -> list[str]:
-        """Return what is to be known of this search beside what all searches note."""
-        del studies
+    def list_notes(self, selection: Any) -> list[str]:
+        """Return what is to be known of a selection beside what all searches note."""
+        del selection
         return []
 
     # --- what all tasks share ----------------------------------------------------------------
@@ -313,6 +324,11 @@ class Task(ABC):
     def locate_result(self, *parts: str) -> Path:
         """Return a path among the results of the search."""
         return resolve_inside(self.root, RESULTS, *parts)
+
+    def locate_checkpoint(self, candidate: Candidate, number: int) -> str:
+        """Return where a fit keeps what would be lost with a killed run, without suffix."""
+        name = f"{self.subset or 'all'}-{self.name_model(candidate)}-{number}"
+        return str(self.locate_result(CHECKPOINTS, name))
 
     def report_progress(self, stage: str, share: float, note: str = "") -> None:
         """Report how much of a stage is done."""
@@ -339,11 +355,4 @@ class Task(ABC):
         """Evaluate a candidate by its out-of-fold outputs."""
         predictions, notes = self.predict_out_of_fold(candidate, outputs)
         evaluation = self.evaluate(predictions)
-        return EvaluatedCandidate(
-            candidate, outputs, self.get_value(evaluation), evaluation, notes
-        )
-
-
-def merge_mappings(*some: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of several mappings."""
-    return {key: value for one in some for key, value in one.items()}
+        return EvaluatedCandidate(candidate, outputs, self.get_value(evaluation), evaluation, notes)

@@ -1,7 +1,7 @@
 """A tuning run: select, save, test and report, under the lock of a folder, resumed if killed."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +26,12 @@ from ordinate.search.saved_models import LIBRARIES, save_candidates, save_ensemb
 from ordinate.search.selection import ModelSelection, estimate_nested, select_model
 from ordinate.search.settings import SearchSettings
 from ordinate.search.task import Task
-from ordinate.search.tuning_result import Finalist, StudyResult, TuningResult
+from ordinate.search.tuning_result import Finalist, NestedEstimate, StudyResult, TuningResult
 
 UNFINISHED_NOTE = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
 )
-NO_NESTED_NOTE = (
-    "There was no time for the nested estimate. The same command goes on with it."
-)
+NO_NESTED_NOTE = "There was no time for the nested estimate. The same command goes on with it."
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:
         winner=winner,
         tests=task.test(finalists, winner),
         nested=nested,
-        notes=tuple(_collect_notes(task, selection, finished_nested=not task.settings.nested or nested is not None and nested.finished)),
+        notes=tuple(_collect_notes(task, selection, nested)),
         folder=task.root,
     )
     _write_run(task, result, origin)
@@ -138,11 +136,11 @@ def _save_finalists(
 
 
 def _collect_notes(
-    task: Task, selection: ModelSelection, *, finished_nested: bool
+    task: Task, selection: ModelSelection, nested: NestedEstimate | None
 ) -> Iterator[str]:
-    if not selection.finished:
+    if not selection.finished or (nested and not nested.finished):
         yield UNFINISHED_NOTE
-    elif not finished_nested:
+    if task.settings.nested and nested is None:
         yield NO_NESTED_NOTE
     if idle := [str(study.key) for study in selection.studies if not study.trials]:
         yield f"There was no time for {', '.join(idle)}."
@@ -189,8 +187,3 @@ def _write_results(folder: Path, result: TuningResult) -> None:
     for name, values in files.items():
         write_json(folder / name, values)
     write_text(folder / SUMMARY_FILE, render(result, "markdown"))
-
-
-def list_finalist_models(finalists: Sequence[Finalist]) -> list[str]:
-    """Return the names of the saved models of finalists."""
-    return [one.name for one in finalists]

@@ -1,7 +1,7 @@
 """The result of tuning: screened inputs, studies, finalists, the winner, and its tests."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -136,6 +136,11 @@ class StudyResult:
     requested: int  # trials
     trials: "tuple[Trial, ...]"
     best: Finalist | None  # None where no trial was completed
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return f"{self.set}/{self.model_type}" if self.set else self.model_type
 
     @property
     def counts(self) -> dict[str, int]:
@@ -319,8 +324,3 @@ class TuningResult(Result):
 
 def _name_finalist(one: Finalist) -> tuple[str, str, str]:
     return ",".join(one.sets), one.model_type, one.name
-
-
-def list_finalist_titles(finalists: Sequence[Finalist]) -> dict[str, str]:
-    """Return what people call each finalist, by the name of its saved model."""
-    return {one.name: one.title for one in finalists}

@@ -30,7 +30,6 @@ def describe_tuning(result: "TuningResult") -> Document:
     """Return the report: who won, by how much, what was tried, and what to keep in mind."""
     report = result.report
     blocks: list[str | Grid] = [
-        describe_winner(result),
         _build_search_grid(result),
         *report.build_test_blocks(result),
         *_build_nested_blocks(result),
@@ -38,7 +37,12 @@ def describe_tuning(result: "TuningResult") -> Document:
         _build_hyperparameter_grid(result),
     ]
     notes = [*report.describe_source(result), OPTIMISM_NOTE, *report.describe_methods(result)]
-    return Document(report.describe_title(result), (*blocks, *notes, *result.notes))
+    return Document(
+        report.describe_title(result),
+        tuple(blocks),
+        describe_winner(result),
+        (*result.notes, *notes),
+    )
 
 
 def describe_winner(result: "TuningResult") -> str:
@@ -78,9 +82,8 @@ def _build_search_grid(result: "TuningResult") -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for study in result.studies:
         complete, *others = study.counts.values()
-        title = study.best.title if study.best else "/".join(filter(None, (study.set, study.model_type)))
         cells = report.build_value_cells(study.best.evaluation if study.best else None)
-        rows.append((title, *cells, f"{complete} of {study.requested}", *others))
+        rows.append((study.title, *cells, f"{complete} of {study.requested}", *others))
     if result.ensemble:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))

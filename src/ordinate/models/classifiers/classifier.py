@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
 from ordinate.experiment import safe_files
 from ordinate.experiment.library_warnings import collect_warnings
-from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.stored_json import Check, at_least, read_json
 from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models import model_files
@@ -149,7 +148,6 @@ def _rises(positions: list[int]) -> bool:
 
 def restore_classifier(folder: Path, model_types: dict[str, ModelType]) -> Classifier:
     """Return the model in a folder, once its files are what the manifest says."""
-    Manifest.read(folder).verify(folder)
     facts = _read_facts(folder / FACTS_FILE, model_types)
     model_type = model_types[facts["model_type"]]
     model_type.check()
