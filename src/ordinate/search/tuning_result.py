@@ -30,6 +30,10 @@ class TaskReport(ABC):
     def convert_evaluation(self, evaluation: Any) -> Record:
         """Return an evaluation as plain values."""
 
+    def convert_if_any(self, evaluation: Any) -> Record | None:
+        """Return an evaluation as plain values, and None where there is none."""
+        return None if evaluation is None else self.convert_evaluation(evaluation)
+
     @abstractmethod
     def flatten_evaluation(self, evaluation: Any) -> list[Record]:
         """Return an evaluation as flat records."""
@@ -90,7 +94,7 @@ class ScreeningResult:
             "shortlisted": self.shortlisted,
             "discard_reason": self.discard_reason,
             "failed": self.failed,
-            "cross_validation": self.evaluation and report.convert_evaluation(self.evaluation),
+            "cross_validation": report.convert_if_any(self.evaluation),
         }
 
 
@@ -122,6 +126,7 @@ class Finalist:
             "params": self.params,
             "members": list(self.members),
             "weights": list(self.weights),
+            "value": to_json_number(self.value),
             "cross_validation": report.convert_evaluation(self.evaluation),
             "notes": list(self.notes),
         }
@@ -197,9 +202,9 @@ class HeldOutResult:
             "description": self.description,
             "n": self.n,
             "groups": self.groups,
-            "test": self.evaluation and report.convert_evaluation(self.evaluation),
+            "test": report.convert_if_any(self.evaluation),
             "optimism": to_json_number(self.optimism),
-            "finalists": self.comparison and self.comparison.to_dict(),
+            "finalists": None if self.comparison is None else self.comparison.to_dict(),
             "notes": list(self.notes),
         }
 
