@@ -19,6 +19,7 @@ from ordinate.errors import (
 )
 from ordinate.experiment.stored_json import DISTINCT, Check, at_least, at_most, decode
 from ordinate.models.regressors import Regressor, load_regressor
+from ordinate.postprocess.conformal_sets import check_alpha
 from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.lattice_features import Lattice
@@ -28,6 +29,7 @@ from ordinate.regress.prediction_intervals import (
     compute_spread,
     load_calibration,
 )
+from ordinate.regress.table import read_features
 from ordinate.render import csv_records
 from ordinate.search.saved_models import (
     DESCRIPTION_FILE,
@@ -242,6 +244,19 @@ class Surrogate:
         own = [np.zeros(len(x)) if spread is None else spread for _, spread in found]
         spread = compute_spread(table, self.weights, np.column_stack(own))
         return table @ self.weights, spread
+
+
+def predict_regression(
+    folder: Path | str, data: Any, *, model: str | None = None, alpha: float | None = None
+) -> Predictions:
+    """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
+
+    `model` is its name, or how that alone begins. Intervals leave out a share `alpha` of targets.
+    """
+    if alpha is not None:
+        check_alpha(alpha)
+    surrogate = load_surrogate(folder, model)
+    return surrogate.predict(read_features(data, surrogate.features), alpha)
 
 
 def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:

@@ -1,19 +1,20 @@
 """Tuning of regression models: from a table to the best model, saved, tested and reported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ordinate.experiment.workers import WorkerPool
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
-from ordinate.regress.table import Table
+from ordinate.regress.table import Table, load_table
 from ordinate.regress.task import RegressionTask, split_rows
 from ordinate.search.dry_run import DryRun, plan_search
 from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget
-from ordinate.search.tuning import RunOrigin, open_workers, run_search
+from ordinate.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
 from ordinate.search.tuning_result import TuningResult
 
 
@@ -36,6 +37,39 @@ def tune_table(
     settings, origin = settings or Settings(), origin or RunOrigin("ordinate.tune_regression")
     with _open_task(table, Path(root), settings, split, unit, origin, progress) as task:
         return run_search(task, task.summarize_table(), origin)
+
+
+def tune_regression(
+    data: Any,
+    target: str | None = None,
+    *,
+    unit: str | None = None,
+    features: Sequence[str] | None = None,
+    group_column: str | None = None,
+    folder: Path | str | None = None,
+    split: Split | None = None,
+    settings: Settings | None = None,
+    progress: ProgressCallback = ignore_progress,
+    **options: Any,
+) -> TuningResult:
+    """Find the best regression model of a table: a file, a data frame, or a `Table`.
+
+    `target` is the column to predict; `options` are the settings of `ordinate.regress.Settings`.
+    Models and results are saved in `folder`; without one, in a temporary folder, `result.folder`,
+    that goes with the result.
+
+    >>> from ordinate.examples import locate_example
+    >>> result = tune_regression(
+    ...     locate_example("densities"), "density", unit="kg/m³", models="poly_ridge", trials=1
+    ... )
+    >>> result.winner.model_type, result.report.unit
+    ('poly_ridge', 'kg/m³')
+    """
+    chosen = Settings.of(settings, options)
+    table = load_table(data, target, features=features, group_column=group_column)
+    with keep_or_make_folder(folder) as (root, keep):
+        result = tune_table(table, root, chosen, split=split, unit=unit, progress=progress)
+        return keep(result)
 
 
 def plan_table(

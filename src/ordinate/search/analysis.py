@@ -117,6 +117,14 @@ def analyze_search(root: Path | str) -> SearchAnalysis:
     return found
 
 
+def read_tuned_params(root: Path) -> dict[str, dict[str, Any]]:
+    """Return the hyperparameters that a search found, by model type, those of the best study."""
+    (results,) = read_run_files(root, RESULTS_FILE)
+    with explain_missing_keys(root):
+        best = [one["best"] for one in results["studies"] if one["best"]]
+        return {one["model"]: dict(one["params"]) for one in best}
+
+
 def read_run_files(root: Path, *names: str) -> list[Record]:
     """Return several files of the latest run, once they are of one and the same."""
     found = [_read_run_file(root, name) for name in names]

@@ -1,7 +1,9 @@
 """A tuning run: select, save, test and report, under the lock of a folder, resumed if killed."""
 
 import shutil
-from collections.abc import Iterator
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +58,27 @@ def open_workers(root: Path, settings: SearchSettings, command: str) -> Iterator
     ):
         remove_leftovers(root)
         yield workers
+
+
+@contextmanager
+def keep_or_make_folder(
+    folder: Path | str | None,
+) -> Iterator[tuple[Path, Callable[[TuningResult], TuningResult]]]:
+    """Give the folder of a search, and what ties a temporary one to the life of the result."""
+    if folder is not None:
+        yield Path(folder), lambda result: result
+        return
+    made = tempfile.TemporaryDirectory(prefix="ordinate-")
+    try:
+        yield Path(made.name), lambda result: _tie_folder(made, result)
+    except BaseException:
+        made.cleanup()
+        raise
+
+
+def _tie_folder(made: "tempfile.TemporaryDirectory[str]", result: TuningResult) -> TuningResult:
+    weakref.finalize(result, made.cleanup)
+    return result
 
 
 def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:

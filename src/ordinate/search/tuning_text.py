@@ -63,8 +63,8 @@ def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism:
     said = f"On {name}, by which nothing was selected, it has {value}"
     if math.isnan(optimism):
         return f"{said}."
-    side = "less" if optimism > 0 else "more"
-    return f"{said}: {format_number(abs(optimism))} {side} than cross-validation promised."
+    side = "worse" if optimism > 0 else "better"
+    return f"{said}: {format_number(abs(optimism))} {side} than by cross-validation."
 
 
 def _format_value(result: "TuningResult", estimate: Estimate) -> str:
