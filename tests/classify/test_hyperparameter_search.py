@@ -17,7 +17,7 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.workers import WorkerPool
 from ordinate.models.classifiers import MODEL_TYPES
 
-SETTINGS = Settings(models="logistic", folds=3, stage2_trials=4)
+SETTINGS = Settings(models="logistic", folds=3, trials=4)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_studies_take_turns_so_that_a_timeout_leaves_none_behind(context, monkey
 
     monkeypatch.setattr(searching, "_run_next_batch", watched)
     search_hyperparameters(
-        replace(context, settings=replace(SETTINGS, stage2_trials=8)), ["strong", "weak"]
+        replace(context, settings=replace(SETTINGS, trials=8)), ["strong", "weak"]
     )
     assert [name for name, more in turns if more] == ["strong", "weak", "strong", "weak"]
 
@@ -91,7 +91,7 @@ def clock():
 
 def timed(context, clock, *, lasts, trials=12):
     """Return a context with a timeout of 10 s on which each turn lasts some seconds."""
-    settings = replace(SETTINGS, stage2_trials=trials, timeout=10.0)
+    settings = replace(SETTINGS, trials=trials, timeout=10.0)
     turn = searching._run_next_batch
 
     def slow(*given):
@@ -127,7 +127,7 @@ def test_a_subset_of_the_items_has_no_clock_of_its_own(context, clock):
 
 def test_where_zero_is_best_a_trial_keeps_the_side_on_which_it_errs(context, monkeypatch):
     monkeypatch.setattr(searching, "compute_value", lambda *_: (-0.25, None))
-    zero = replace(context, settings=replace(SETTINGS, metric="bias", stage2_trials=2))
+    zero = replace(context, settings=replace(SETTINGS, metric="bias", trials=2))
     (found,), _ = search_hyperparameters(zero, ["strong"])
     assert [trial.value for trial in found.trials] == [0.25, 0.25]
     assert [trial.attributes for trial in found.trials] == [{"signed_value": -0.25}] * 2
@@ -179,7 +179,7 @@ def test_a_hopeless_trial_is_given_up_after_some_folds(context, monkeypatch):
 
     monkeypatch.setattr(searching, "predict_rough_levels", worse)
     monkeypatch.setattr(searching, "_compute_interim_objective", watched)
-    settings = replace(SETTINGS, stage2_trials=12)
+    settings = replace(SETTINGS, trials=12)
     (found,), _ = search_hyperparameters(replace(context, settings=settings), ["strong"])
     pruned = [trial for trial in found.trials if trial.state == "pruned"]
     assert pruned

@@ -9,16 +9,16 @@ from experiments import lay_out
 from ordinate.classify import soft_vote as voting_module
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
 
-SETTINGS = Settings(models="logistic,threshold,regression,vote", stage2_trials=1, folds=3, top_k=2)
+SETTINGS = Settings(models="logistic,threshold,regression,vote", trials=1, folds=3, top_k=2)
 
 
 @pytest.fixture(scope="module")
 def voted(tmp_path_factory):
     root = lay_out(tmp_path_factory.mktemp("voted"), n=48, sets=("strong", "weak"))
-    return root, tune(Experiment.open(root), SETTINGS)
+    return root, tune_experiment(Experiment.open(root), SETTINGS)
 
 
 def test_members_are_the_best_models(voted):
@@ -41,7 +41,7 @@ def test_the_number_of_members_is_the_best_by_cross_validation(voted, monkeypatc
         return found
 
     monkeypatch.setattr(voting_module, "_evaluate_vote", watched)
-    tune(Experiment.open(root), SETTINGS)
+    tune_experiment(Experiment.open(root), SETTINGS)
     assert sizes.keys() == {2, 3, 4, 5}
     assert result.vote.evaluation.value == max(sizes.values())
 
@@ -67,12 +67,12 @@ def test_a_vote_stands_in_the_reports_and_may_win(voted):
     assert result.vote in result.finalists
     assert "vote" in str(result)
     assert "members=" in str(result)
-    assert result.convert_search_to_dict()["vote"]["name"] == result.vote.name
+    assert result.to_dict()["vote"]["name"] == result.vote.name
 
 
 def test_one_model_makes_no_vote(tmp_path):
     root = lay_out(tmp_path, n=36, sets=("strong",))
     settings = replace(SETTINGS, models="logistic,vote")
-    result = tune(Experiment.open(root), settings)
+    result = tune_experiment(Experiment.open(root), settings)
     assert result.vote is None
     assert "There is no vote" in str(result)

@@ -9,20 +9,20 @@ from experiments import lay_out
 
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE, LabelledItems, evaluate_decision_rules
 from ordinate.classify.settings import Settings
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.classify.tuning_result import HeldOutResult, StudyResult, compute_optimism
 from ordinate.classify.tuning_text import describe_tuning
 from ordinate.experiment.folder import Experiment
 from ordinate.metrics import find_metric
 from ordinate.search.trials import Trial
 
-SETTINGS = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+SETTINGS = Settings(models="logistic", trials=2, folds=3, top_k=1)
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     root = lay_out(tmp_path_factory.mktemp("results"), n=48, sets=("strong",))
-    return tune(Experiment.open(root), SETTINGS)
+    return tune_experiment(Experiment.open(root), SETTINGS)
 
 
 def grid(result, title):
