@@ -62,7 +62,9 @@ def test_what_an_outer_fold_selected_is_cached(nested, monkeypatch):
 def test_a_nested_search_that_a_timeout_ended_is_told_of_and_not_cached(tmp_path):
     root = lay_out(tmp_path, n=48, sets=("strong",))
     settings = replace(SETTINGS, models="logistic", trials=6)
-    tune_experiment(Experiment.open(root), replace(settings, nested=False))  # the choice itself is finished
+    tune_experiment(
+        Experiment.open(root), replace(settings, nested=False)
+    )  # the choice itself is finished
     cut = tune_experiment(Experiment.open(root), replace(settings, timeout=0.0))
     assert not cut.nested.finished
     assert not (root / "results/nested").exists()

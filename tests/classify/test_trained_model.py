@@ -160,7 +160,9 @@ def test_a_pickle_among_the_files_is_never_opened(study, names, tmp_path):
 def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
     folder = study.folder("models") / names["strong"]
     forge(folder, features="six")
-    with pytest.raises(BadStore, match=r"description in .*'features' must be an integer.* Tune aga"):
+    with pytest.raises(
+        BadStore, match=r"description in .*'features' must be an integer.* Tune aga"
+    ):
         load_model(study, names["strong"])
     forge(folder, features=6, sets=["strong", "weak"])
     with pytest.raises(BadStore, match="do not fit together"):

