@@ -229,7 +229,7 @@ def test_a_trial_that_failed_is_noted_with_its_reason(case, root, monkeypatch):
 # --- folders -------------------------------------------------------------------------------------
 
 
-def test_a_temporary_folder_lives_as_long_as_the_result(finished):
+def test_a_temporary_folder_lives_as_long_as_the_result(tmp_path):
     class Kept:
         pass
 
@@ -242,6 +242,6 @@ def test_a_temporary_folder_lives_as_long_as_the_result(finished):
     with pytest.raises(BadInput, match="no"), keep_or_make_folder(None) as (folder, _):
         raise BadInput("no")
     assert not folder.exists()
-    with keep_or_make_folder(finished[0]) as (folder, tie):
+    with keep_or_make_folder(tmp_path) as (folder, tie):
         assert tie(result := Kept()) is result
-    assert folder == finished[0]
+    assert folder == tmp_path
