@@ -13,21 +13,21 @@ from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.trained_model import load_surrogate
-from ordinate.regress.tuning import tune
+from ordinate.regress.tuning import tune_table
 
-SETTINGS = {"model": "svr,kernel_ridge", "trials": 1, "folds": 2, "blend": "always"}
+SETTINGS = {"models": "svr,kernel_ridge", "trials": 1, "folds": 2, "blend": "always"}
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("saved")
-    return root, tune(smooth(), root, Settings(**SETTINGS), unit="kg")
+    return root, tune_table(smooth(), root, Settings(**SETTINGS), unit="kg")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
-    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    tune_table(smooth(), root, Settings(models="poly_ridge", trials=1, folds=2))
     return root
 
 
@@ -70,7 +70,7 @@ def test_a_smaller_alpha_makes_wider_intervals(found):
 
 
 def test_intervals_hold_new_targets_about_as_often_as_promised(tmp_path):
-    tune(smooth(300), tmp_path, Settings(model="poly_ridge", trials=1, folds=5))
+    tune_table(smooth(300), tmp_path, Settings(models="poly_ridge", trials=1, folds=5))
     x, y = columns(4000, seed=5)
     answers = load_surrogate(tmp_path).predict(x)
     held = np.mean((answers.lower <= y) & (y <= answers.upper))
@@ -87,8 +87,8 @@ def test_saved_parameters_are_whole(found):
 
 
 def test_rows_that_were_learned_from_and_rows_for_stopping_are_counted_apart(tmp_path):
-    settings = Settings(model="lightgbm,svr", trials=1, folds=2, blend="never")
-    result = tune(smooth(), tmp_path, settings)
+    settings = Settings(models="lightgbm,svr", trials=1, folds=2, blend="never")
+    result = tune_table(smooth(), tmp_path, settings)
     folders = [tmp_path / "models" / one.name for one in result.finalists]
     early, once = (json.loads((folder / "surrogate.json").read_text()) for folder in folders)
     assert early["rows"] + early["stopping_rows"] == once["rows"] == 72
@@ -138,9 +138,9 @@ def test_a_changed_file_is_never_opened(fresh, name):
     with pytest.raises(BadStore, match=said):
         load_surrogate(root)
     with pytest.raises(BadStore, match=said):
-        tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+        tune_table(smooth(), root, Settings(models="poly_ridge", trials=1, folds=2))
     shutil.rmtree(folder)
-    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    tune_table(smooth(), root, Settings(models="poly_ridge", trials=1, folds=2))
     load_surrogate(root)
 
 
@@ -152,18 +152,18 @@ def test_models_without_manifests_are_made_again_when_they_are_removed(fresh):
     shutil.rmtree(root / "models")
     with pytest.raises(BadInput, match="Make one with: ordinate surrogate tune"):
         load_surrogate(root)
-    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    tune_table(smooth(), root, Settings(models="poly_ridge", trials=1, folds=2))
     load_surrogate(root)
 
 
 def test_studies_that_are_damaged_begin_anew_once_they_are_moved_away(fresh):
     root, _ = fresh
     (root / "studies.db").write_text("no database")
-    asked = Settings(model="poly_ridge", trials=2, folds=2)
+    asked = Settings(models="poly_ridge", trials=2, folds=2)
     with pytest.raises(BadStore, match=r"not a database\. If it is damaged, move it away"):
-        tune(smooth(), root, asked)
+        tune_table(smooth(), root, asked)
     (root / "studies.db").rename(root / "moved.db")
-    tune(smooth(), root, asked)
+    tune_table(smooth(), root, asked)
 
 
 def test_a_file_that_is_not_listed_is_refused(fresh):

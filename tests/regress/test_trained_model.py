@@ -11,7 +11,7 @@ from ordinate.models.regressors import MODEL_TYPES
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table
 from ordinate.regress.trained_model import load_surrogate
-from ordinate.regress.tuning import tune
+from ordinate.regress.tuning import tune_table
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("asked")
     small = {"mlp": {"members": 2, "width": 8, "depth": 1, "epochs": 2}}
     fixed = {model_type: small.get(model_type, {}) for model_type in MODEL_TYPES}
-    tuned = tune(smooth(), root, Settings(model=list(MODEL_TYPES), folds=2, fixed=fixed))
+    tuned = tune_table(smooth(), root, Settings(models=list(MODEL_TYPES), folds=2, params=fixed))
     return {one.model_type: load_surrogate(root, one.name) for one in tuned.finalists}
 
 
@@ -90,11 +90,11 @@ def test_what_never_varied_in_training_changes_nothing_and_is_told(tmp_path, mod
     x, y = columns(60)
     table = make_table(np.column_stack([x, np.full(60, 7.0)]), y, names=["a", "b", "c", "still"])
     small = {"mlp": {"members": 2, "width": 8, "depth": 1, "epochs": 2}}
-    tune(
+    tune_table(
         table,
         tmp_path,
         Settings(
-            model=model_type, folds=2, trials=1, fixed={model_type: small.get(model_type, {})}
+            models=model_type, folds=2, trials=1, params={model_type: small.get(model_type, {})}
         ),
     )
     asked = load_surrogate(tmp_path)
