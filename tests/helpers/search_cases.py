@@ -143,3 +143,12 @@ def read_untimed_files(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.name not in TIMED_FILES
     }
+
+
+def seal(folder: Path, **changes: Any) -> None:
+    """Write the manifest of a saved model anew, as if its files had always been so."""
+    from ordinate.experiment.manifest import Manifest
+
+    old = Manifest.read(folder)
+    names = ("artifact", "name", "config", "data", "seed", "command")
+    Manifest.of(folder, **{name: getattr(old, name) for name in names} | changes).write(folder)

@@ -30,7 +30,9 @@ def test_a_network_that_was_killed_goes_on_from_its_checkpoint(tmp_path, monkeyp
     root = tmp_path / "killed"
     with pytest.raises(Killed):
         tune_table(smooth(), root, settings)
-    assert len(list((root / "results" / "checkpoints").iterdir())) == 2  # of the first part, which is done, too
+    assert (
+        len(list((root / "results" / "checkpoints").iterdir())) == 2
+    )  # of the first part, which is done, too
     epochs[:] = [-1] * 36  # no more kills
     again = tune_table(smooth(), root, settings)
     assert epochs[36:][:3] == [10, 11, 12]  # of the second part; the first is not trained again

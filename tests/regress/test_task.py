@@ -81,7 +81,9 @@ def test_rows_that_all_differ_stop_fits_as_ever(tmp_path):
 
 
 def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
-    result = tune_table(smooth(groups=12), tmp_path, Settings(models="poly_ridge", trials=1, folds=3))
+    result = tune_table(
+        smooth(groups=12), tmp_path, Settings(models="poly_ridge", trials=1, folds=3)
+    )
     assert result.source.groups == 12
     assert result.winner.evaluation.groups == 12 - result.tests[0].groups
     assert result.winner.evaluation.metrics["rmse"].method == "t"

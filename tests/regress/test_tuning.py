@@ -152,7 +152,9 @@ def test_a_region_beyond_a_shift_is_tested_apart_and_learned_by_nobody(tmp_path)
     beyond = table.column("a")[np.array(outside.columns["rows"]) - 1]
     assert beyond.min() > table.column("a")[np.array(inside.columns["rows"]) - 1].max()
     assert sum(result.source.sizes.values()) == len(table)
-    assert set(outside.evaluation.prediction_intervals) == set(inside.evaluation.prediction_intervals)
+    assert set(outside.evaluation.prediction_intervals) == set(
+        inside.evaluation.prediction_intervals
+    )
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c"], ["a", "b", "target"]], ids=str)
@@ -233,8 +235,8 @@ def test_a_network_is_searched_and_its_members_make_a_spread(tmp_path):
     settings = Settings(models="mlp", trials=1, folds=2, epochs=3)
     result = tune_table(smooth(), tmp_path, settings)
     assert result.winner.params["epochs"] == 3
-    columns = result.tests[0].columns
-    widths = np.subtract(columns["upper"], columns["lower"])
+    tested = result.tests[0].columns
+    widths = np.subtract(tested["upper"], tested["lower"])
     assert np.ptp(widths) > 0.0
     assert result.studies[0].trials[0].attributes["curves"]
 
@@ -283,7 +285,9 @@ def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monke
         raise OSError("libgomp.so.1: cannot open shared object file")
 
     monkeypatch.setattr(LightGBM, "_train_booster", broken)
-    result = tune_table(smooth(), tmp_path, Settings(models="lightgbm,poly_ridge", trials=1, folds=2))
+    result = tune_table(
+        smooth(), tmp_path, Settings(models="lightgbm,poly_ridge", trials=1, folds=2)
+    )
     assert result.winner.model_type == "poly_ridge"
     (note,) = result.notes
     assert "lightgbm is installed, but cannot be loaded: libgomp.so.1" in note

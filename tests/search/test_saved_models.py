@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from search_cases import seal
 
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.experiment.manifest import Manifest
@@ -14,15 +15,6 @@ from ordinate.search.saved_models import (
     list_model_names,
     resolve_model_name,
 )
-
-
-def seal(folder, **changes):
-    """Write the manifest anew, as if the files had always been so."""
-    old = Manifest.read(folder)
-    facts = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
-    name, artifact = changes.pop("name", old.name), changes.pop("artifact", old.artifact)
-    (folder / "manifest.json").unlink()
-    Manifest.of(folder, artifact, name, **facts | changes).write(folder)
 
 
 @pytest.fixture

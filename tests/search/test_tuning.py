@@ -133,9 +133,7 @@ class Killed(BaseException):
     """Ends a run as a kill would."""
 
 
-def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(
-    case, root, finished, monkeypatch
-):
+def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(case, root, finished, monkeypatch):
     def killed(*_, **__):
         raise Killed("now")
 
