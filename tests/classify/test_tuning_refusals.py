@@ -9,9 +9,7 @@ from experiments import CEFR, lay_out, write_data, write_features
 from tuned_experiments import QUICK, read_results, tuned
 
 from ordinate.classify.settings import Settings
-from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
-from ordinate.experiment.manifest import Manifest
-from ordinate.search.fits import FitOutputs
+from ordinate.errors import BadInput, BadOption, OffScale, OrdinateError
 
 # --- what is refused -----------------------------------------------------------------------------
 
@@ -110,13 +108,6 @@ def test_training_files_with_other_features_are_an_error(copied):
         tuned(copied)
 
 
-def test_a_saved_model_that_was_changed_is_refused(copied, finished):
-    (path,) = (copied / "models" / finished[1].winner.name).glob("out_of_fold.npz")
-    path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(BadStore, match=f"remove {path.parent} and repeat the command"):
-        tuned(copied)
-
-
 def test_ids_that_were_corrected_count_for_training_and_test(copied):
     before = read_results(copied)
     _shuffle(copied / "features/strong/test/ids.csv")
@@ -132,18 +123,6 @@ def test_ids_that_were_corrected_count_for_training_and_test(copied):
 def _shuffle(path):
     header, *lines = path.read_text().splitlines()
     path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
-
-
-def test_saved_outputs_that_do_not_fit_the_items_are_refused(copied, finished):
-    folder = copied / "models" / finished[1].winner.name
-    FitOutputs(np.zeros((3, 6))).save(folder / "out_of_fold.npz")
-    old = Manifest.read(folder)
-    known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
-    Manifest.of(folder, "model", folder.name, **known).write(folder)
-    with pytest.raises(
-        BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"
-    ):
-        tuned(copied)
 
 
 def test_a_whole_option_is_refused_as_an_error_of_options():
