@@ -76,7 +76,7 @@ def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, name, params, form):
     loaded = load_classifier(saved(model, tmp_path))
     assert loaded.notes == model.notes
     assert loaded.predict(matrix).tolist() == model.predict(matrix).tolist()
-    assert (loaded.model_type, loaded.params, loaded.size) == (model.model_type, model.params, 6)
+    assert (loaded.name, loaded.params, loaded.size) == (name, model.params, 6)
     assert loaded.present.tolist() == [0, 1, 3, 4]
 
 
@@ -89,11 +89,6 @@ def test_equal_models_have_equal_bytes(tmp_path, name):
     for file in first.save(tmp_path / "a"):
         fitted(name).save(tmp_path / "b")
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-
-
-def test_a_model_is_loaded_from_its_folder_by_the_manifest(tmp_path):
-    saved(fitted("logistic"), tmp_path)
-    assert type(model_files.load_model(tmp_path)).__name__ == "Pipeline"
 
 
 def test_a_library_of_another_version_is_noted(tmp_path, monkeypatch):

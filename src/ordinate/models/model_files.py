@@ -14,7 +14,6 @@ from typing import Any
 
 from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
-from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.stored_json import refuse_duplicate_keys
 from ordinate.models.tree_ensemble import TreeEnsemble
 from ordinate.render import atomic_files
@@ -61,12 +60,6 @@ def save_fitted(fitted: Any, folder: Path) -> list[str]:
     with atomic_files.replace_file(folder / name) as temporary:
         temporary.write_bytes(content)
     return [name]
-
-
-def load_model(folder: Path) -> Any:
-    """Return what was fitted, once the folder is what its manifest says."""
-    Manifest.read(folder).verify(folder)
-    return load_fitted(folder)
 
 
 def load_fitted(folder: Path) -> Any:

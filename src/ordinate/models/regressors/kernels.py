@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.base import Floats
+from ordinate.models.regressors.regressor import Regressor, StepCallback
 
 DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
 MATERN_NU = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
