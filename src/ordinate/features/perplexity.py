@@ -19,8 +19,7 @@ from ordinate.features.extractor import (
     expand_path,
     import_library,
 )
-from ordinate.features.local_models import CONFIG, LocalModel
-from ordinate.features.text_windows import Span, batch_windows, split_into_spans
+from ordinate.features.local_models import CONFIG, LocalModel, Span, batch_windows, split_into_spans
 from ordinate.features.tokenization import count_letters
 
 FEATURE_TITLE = "Perplexities"

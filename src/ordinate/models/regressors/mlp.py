@@ -73,7 +73,7 @@ class MLP(Regressor):
     ) -> "NetworkEnsemble":
         from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
         from ordinate.models.networks.residual_network import ResidualNetwork
-        from ordinate.models.networks.training_schedule import TrainingConfig
+        from ordinate.models.networks.trainer import TrainingConfig
 
         def report(epoch: "EpochReport") -> bool | None:
             return progress(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
