@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from ordinate.experiment.manifest import Manifest
 from ordinate.models.base import ModelTypes
 from ordinate.models.classifiers.classifier import Classifier
 from ordinate.models.classifiers.linear import (
@@ -52,6 +51,5 @@ def create_classifier(
 
 
 def load_classifier(folder: Path) -> Classifier:
-    """Return the model saved in a folder, whose manifest is checked before anything is opened."""
-    Manifest.read(folder).verify(folder)
+    """Return the model saved in a folder; the caller has verified the manifest over it."""
     return MODEL_TYPES.load(folder)
