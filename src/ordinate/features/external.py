@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadValues, shorten, suggest_names
-from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
-from ordinate.experiment.feature_files import check_ids, format_names
+from ordinate.experiment.dataset import USUAL_NAMES, Dataset, check_ids, parse_stem
+from ordinate.experiment.feature_files import format_names
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (

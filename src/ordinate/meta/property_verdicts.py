@@ -30,7 +30,7 @@ from ordinate.results.base import Result
 
 # Table 2 of Amigó et al. (2020)
 PUBLISHED_COLUMNS: Final = ("invariance", "monotonicity", "imbalance")
-YES, NO = "✓", "-"
+YES = "✓"
 
 # In the order of the paper; one line for each row of its table.
 TABLE_2: Final[dict[tuple[str, ...], str]] = {
