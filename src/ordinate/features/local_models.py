@@ -9,6 +9,7 @@ one number of threads: others may sum in another order.)
 
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,15 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.safe_files import hash_file
 from ordinate.experiment.stored_json import read_json
-from ordinate.features.extractor import expand_path, import_library
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    expand_path,
+    import_library,
+    slug,
+)
 
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS_GLOB = "*.safetensors"
@@ -137,6 +146,45 @@ class LocalModel:
             logging.set_verbosity(level)
             if shown:
                 logging.enable_progress_bar()
+
+
+@dataclass(frozen=True)
+class ModelExtractor(FeatureExtractor):
+    """An extractor that reads texts with a model of others, and learns nothing itself."""
+
+    model: str
+
+    model_title: ClassVar[str]  # what the model should be, in words
+
+    @abstractmethod
+    def open(self) -> FittedExtractor:
+        """Open the model."""
+
+    def sources(self) -> dict[str, str]:
+        """Return the hashes of the model's files."""
+        return self.local_model.sources
+
+    @cached_property
+    def local_model(self) -> LocalModel:
+        """The model on this machine."""
+        return LocalModel(self.model, self.model_title)
+
+    @property
+    def model_slug(self) -> str:
+        """The model's name as part of the name of a set."""
+        return slug(Path(self.model).name)[:60]
+
+    def fit(self, items: Items, progress: ProgressCallback) -> FittedExtractor:
+        """Learn nothing, and open the model."""
+        del items
+        fitted = self.open()
+        progress(1.0)
+        return fitted
+
+    def load(self, folder: Path) -> FittedExtractor:
+        """Return it again, with the same model or not at all."""
+        self.local_model.check(folder)
+        return self.open()
 
 
 def _find_packaged_model(package: str) -> Path | None:
