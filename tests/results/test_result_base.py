@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rendered_reports import words
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
@@ -19,7 +20,9 @@ from ordinate.meta import evaluate_metrics
 from ordinate.meta.property_verdicts import PropertyVerdicts
 from ordinate.metrics import find_metric
 from ordinate.postprocess import Decoder
-from ordinate.render import FORMATS_BY_SUFFIX, render
+from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
+from ordinate.render.document import format_cell
+from ordinate.render.text import measure_width
 from ordinate.results.base import (
     Result,
     align_columns,
@@ -154,12 +157,32 @@ def test_the_repr_is_one_short_line(name):
 def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
-    assert str(result) == render(result, "text")
+    assert str(result) == render(result, "text", width=find_terminal_width())
     assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
     assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict()))
+
+
+@ALL
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_fits_its_width(name, width):
+    lines = render(get_result(name), width=width).splitlines()
+    assert [line for line in lines if measure_width(line) > width] == []
+
+
+@ALL
+def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
+    result = get_result(name)
+    result.save(tmp_path / "report.txt")
+    text = words((tmp_path / "report.txt").read_text("utf-8"))
+    document = result.document()
+    for block in document.list_body():
+        for cells in [(block,)] if isinstance(block, str) else [block.header, *block.rows]:
+            assert " ".join(" ".join(format_cell(cell) for cell in cells).split()) in text
+    assert "Not shown" not in text
+    assert all(text.count(words(note)) == 1 for note in document.list_notes())
 
 
 def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():

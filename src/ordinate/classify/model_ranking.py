@@ -135,7 +135,7 @@ class DatasetRanking:
         return found if alone else [*found, *differences]
 
     def _get_comparison_blocks(self) -> tuple[str | Grid, ...]:
-        return self.comparison.document().blocks
+        return tuple(self.comparison.document().list_body())
 
     def _mark_leaderboard(self, board: Grid) -> Grid:
         """Return the leaderboard with the share that each system predicts, and the flags."""

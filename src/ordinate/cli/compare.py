@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import parse_names
 from ordinate.cli.options import (
     HelpFormatter,
     add_metric_file_option,
@@ -11,7 +12,6 @@ from ordinate.cli.options import (
     add_system_options,
     parse_comparison_settings,
     parse_metric_value,
-    parse_names,
     read_systems,
     write_report,
 )

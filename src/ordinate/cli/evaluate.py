@@ -18,9 +18,9 @@ from ordinate.cli.evaluate_regression import (
     parse_alpha,
     refuse_regression_options,
 )
+from ordinate.cli.flags import InputPath, parse_names
 from ordinate.cli.options import (
     HelpFormatter,
-    InputPath,
     add_label_options,
     add_metric_file_option,
     add_output_options,
@@ -28,7 +28,6 @@ from ordinate.cli.options import (
     list_inputs,
     parse_delimiter,
     parse_metric_value,
-    parse_names,
     write_report,
 )
 from ordinate.errors import BadOption

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import InputPath, parse_delimiter, parse_names
+from ordinate.cli.flags import InputPath, parse_names
+from ordinate.cli.options import (
+    parse_delimiter,
+)
 from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 

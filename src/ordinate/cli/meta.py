@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
     HelpFormatter,
-    InputPath,
     add_metric_file_option,
     add_output_options,
     add_text_file_options,

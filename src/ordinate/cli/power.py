@@ -3,13 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import parse_names
 from ordinate.cli.options import (
     HelpFormatter,
     add_metric_file_option,
     add_output_options,
     add_resampling_options,
     add_system_options,
-    parse_names,
     read_systems,
     write_report,
 )

@@ -13,7 +13,14 @@ import numpy as np
 
 from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, html, render
+from ordinate.render import (
+    FORMATS_BY_SUFFIX,
+    Document,
+    csv_records,
+    find_terminal_width,
+    html,
+    render,
+)
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 
 SCHEMA = 1
@@ -55,7 +62,7 @@ class Result(ABC):
         return f"<{type(self).__name__}: {shown}>"
 
     def __str__(self) -> str:
-        return render(self)
+        return render(self, width=find_terminal_width())
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

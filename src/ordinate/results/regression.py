@@ -21,7 +21,7 @@ from ordinate.inference.regression import (
     resample_poisson,
 )
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid, render
+from ordinate.render import Document, Grid
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -420,7 +420,7 @@ class _RegressionItems:
 
 def regression_report(target: Any, predicted: Any, **options: Any) -> str:
     """Return the text report of a regression; options are those of evaluate_regression."""
-    return render(evaluate_regression(target, predicted, **options))
+    return str(evaluate_regression(target, predicted, **options))
 
 
 def _compute_constants(
