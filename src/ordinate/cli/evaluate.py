@@ -264,6 +264,7 @@ def _evaluate_labels(
             by=found.by,
             groups=found.groups,
             second_rater=found.second_rater,
+            second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
             origin=origin,

@@ -92,10 +92,7 @@ def evaluate_regression_files(
         result,
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
-        further_rows=(
-            *_list_interval_rows(result),
-            *(row for part in parts for row in part.rows()),
-        ),
+        further_rows=tuple(row for part in parts for row in part.rows()),
     )
 
 
@@ -453,25 +450,6 @@ class _RegressionRun:
 def parse_alpha(options: argparse.Namespace) -> float:
     """Return the share of targets that prediction intervals should leave out."""
     return ALPHA if options.alpha is None else float(options.alpha)
-
-
-def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of prediction intervals."""
-    from ordinate.metrics import find_metric
-    from ordinate.results.base import to_flat_record
-    from ordinate.results.regression_text import get_interval_unit
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
-
-    return [
-        {"part": "prediction_intervals", "group": group, "metric": name}
-        | to_flat_record(one)
-        | {
-            "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.summary.n,
-        }
-        for group, part in [("", result), *result.list_subgroups()]
-        for name, one in part.prediction_intervals.items()
-    ]
 
 
 # --- levels ---------------------------------------------------------------------------------------

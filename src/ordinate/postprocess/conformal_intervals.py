@@ -53,7 +53,7 @@ class SplitConformal(BaseEstimator):
     neither were seen when the model was fitted; it does not require that the model or the spread is
     right. With `groups` it holds for the items of each group.
 
-    >>> intervals = SplitConformal(alpha=0.2).fit([1, 2, 3, 4, 5, 6, 7, 8, 9], [5] * 9)
+    >>> intervals = SplitConformal(alpha=0.2).fit([5] * 9, [1, 2, 3, 4, 5, 6, 7, 8, 9])
     >>> lower, upper = intervals.predict([0.0, 10.0])
     >>> lower.round(6).tolist(), upper.round(6).tolist()
     ([-4.0, 6.0], [4.0, 14.0])
@@ -70,9 +70,13 @@ class SplitConformal(BaseEstimator):
         self.normalize = normalize
         self.symmetric = symmetric
 
-    def fit(self, targets: Any, predictions: Any, spread: Any = None, groups: Any = None) -> Self:
-        """Learn thresholds from items that the model was not fitted on."""
+    def fit(
+        self, predictions: Any, targets: Any, *, spread: Any = None, groups: Any = None
+    ) -> Self:
+        """Learn thresholds from items that the model was not fitted on, in the order of (X, y)."""
         check_alpha(self.alpha)
+        if np.ndim(targets) > np.ndim(predictions):
+            raise BadInput("The predictions come first: fit(predictions, targets), as fit(X, y).")
         y, p = _check_finite(targets, "target"), _check_finite(predictions, "prediction")
         check_same_length(len(y), len(p), "targets", "predictions")
         if not len(y):
@@ -90,7 +94,7 @@ class SplitConformal(BaseEstimator):
         return self
 
     def predict(
-        self, predictions: Any, spread: Any = None, groups: Any = None
+        self, predictions: Any, *, spread: Any = None, groups: Any = None
     ) -> ConformalIntervals:
         """Return the interval of each prediction."""
         self._check_fitted()

@@ -1,6 +1,7 @@
 """What the arguments of results may be: a scale, metrics, confidence intervals."""
 
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
@@ -50,9 +51,10 @@ def split_metrics_by_summary(metrics: MetricSelection) -> tuple[MetricSelection,
         return metrics, metrics
     named = _list_named(metrics)
     if not named:
-        return named, []
+        return named, None
     of_labels = [metric for metric in named if not _is_probability_metric(metric)]
-    return of_labels or None, [metric for metric in named if _is_probability_metric(metric)]
+    of_probabilities = [metric for metric in named if _is_probability_metric(metric)]
+    return of_labels or None, of_probabilities or None
 
 
 def needs_probabilities(metrics: MetricSelection) -> bool:
@@ -60,11 +62,27 @@ def needs_probabilities(metrics: MetricSelection) -> bool:
     return metrics is not None and not isinstance(metrics, str) and bool(metrics)
 
 
-def resolve_intervals(interval: IntervalOption) -> ConfidenceIntervals | None:
-    """Return the intervals: a level stands for the usual ones, None for none."""
-    if interval is None or isinstance(interval, ConfidenceIntervals):
-        return interval
-    return ConfidenceIntervals(interval)
+def resolve_intervals(
+    interval: IntervalOption, *, seed: int | None = None, resamples: int | None = None
+) -> ConfidenceIntervals | None:
+    """Return the intervals: a level stands for the usual ones, None for none.
+
+    What `ConfidenceIntervals` say already cannot be said otherwise beside them.
+
+    >>> resolve_intervals(0.9, seed=5)
+    ConfidenceIntervals(level=0.9, method=None, resamples=2000, seed=5, stratified=False)
+    """
+    said: dict[str, Any] = {"seed": seed, "resamples": resamples}
+    said = {name: value for name, value in said.items() if value is not None}
+    if not isinstance(interval, ConfidenceIntervals):
+        return None if interval is None else ConfidenceIntervals(interval, **said)
+    for name, value in said.items():
+        if value != getattr(interval, name):
+            raise BadOption(
+                f"{name}={value} contradicts the {name}={getattr(interval, name)} of interval="
+                f"ConfidenceIntervals(…). Give it there: ConfidenceIntervals(…, {name}={value})."
+            )
+    return interval
 
 
 def describe_preset(scale: Scale) -> tuple[str, ...]:
@@ -82,5 +100,5 @@ def _list_named(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Me
 
 def _is_probability_metric(metric: str | Metric) -> bool:
     if isinstance(metric, Metric):
-        return metric.summary is not ConfusionMatrix
+        return metric.summary.__name__ == "Reliability"
     return not is_known_metric(metric, "labels") and is_known_metric(metric, "probabilities")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference.confidence_intervals import IntervalMethod
 from ordinate.inference.multiple_testing import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -47,7 +48,7 @@ CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """How systems are compared.
+    """How systems are compared; `method` is that of the intervals of each system alone.
 
     `against` is 'all', 'leader' or the name of a system; `margins` are by metric, in its units;
     `pairs` are those that permutation tests and their like are made for.
@@ -60,6 +61,7 @@ class ComparisonSettings:
     correction: Correction = "max_t"
     margins: Mapping[str, float] = field(default_factory=dict)
     pairs: Sequence[tuple[str, str]] = ()
+    method: IntervalMethod | None = None
 
     def __post_init__(self) -> None:
         if self.correction not in get_args(Correction):
@@ -72,7 +74,7 @@ class ComparisonSettings:
     @property
     def intervals(self) -> ConfidenceIntervals:
         """The intervals of each system alone."""
-        return ConfidenceIntervals(self.level, resamples=self.resamples, seed=self.seed)
+        return ConfidenceIntervals(self.level, self.method, self.resamples, self.seed)
 
 
 @dataclass(frozen=True)

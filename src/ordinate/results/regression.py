@@ -37,9 +37,10 @@ from ordinate.results.base import (
     align_columns,
     name_subgroups,
     split_by_part,
+    to_flat_record,
     to_plain,
 )
-from ordinate.results.regression_text import describe_regression
+from ordinate.results.regression_text import describe_regression, get_interval_unit
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
@@ -225,6 +226,7 @@ class RegressionEvaluation(Result):
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric, of all items and then of each subgroup."""
+        parts = [("", self), *self.list_subgroups()]
         rows: list[Record] = [
             {
                 "part": "metrics",
@@ -237,7 +239,7 @@ class RegressionEvaluation(Result):
                 "unit": self.get_unit(m),
                 "n": part.summary.n,
             }
-            for group, part in [("", self), *self.list_subgroups()]
+            for group, part in parts
             for m in part.selected
         ]
         rows += [
@@ -248,6 +250,16 @@ class RegressionEvaluation(Result):
         rows += [
             {"part": "normalized", "metric": name, "value": value}
             for name, value in self.normalized().items()
+        ]
+        rows += [
+            {"part": "prediction_intervals", "group": group, "metric": name}
+            | to_flat_record(one)
+            | {
+                "unit": get_interval_unit(find_metric(name, PredictionIntervals), self.unit),
+                "n": part.summary.n,
+            }
+            for group, part in parts
+            for name, one in part.prediction_intervals.items()
         ]
         return align_columns([*rows, *self.further_rows])
 
@@ -260,18 +272,19 @@ def evaluate_regression(
     target: Any,
     predicted: Any,
     metrics: MetricSelection = None,
-    weights: Any = None,
-    by: Any = None,
     *,
     unit: str | None = None,
+    weights: Any = None,
+    by: Any = None,
+    groups: Any = None,
     normalization: Normalization | None = None,
     normalized: bool = False,
-    groups: Any = None,
     order: Any = None,
     lower: Any = None,
     upper: Any = None,
     alpha: float = 0.1,
     interval: IntervalOption = 0.95,
+    seed: int | None = None,
     poisson: bool = False,
 ) -> RegressionEvaluation:
     """Evaluate predictions of a regression target, beside constant predictors.
@@ -279,22 +292,27 @@ def evaluate_regression(
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. `poisson` resamples items instead of the delta
-    method.
+    prediction intervals that leave out `alpha`. `poisson` resamples items, from `seed`, instead of
+    the delta method.
     """
-    y, p = convert_to_numbers(target, "targets"), convert_to_numbers(predicted, "predictions")
+    intervals = resolve_intervals(interval, seed=seed)
+    columns = {"targets": target, "predictions": predicted}
+    if lower is not None or upper is not None:
+        columns |= {"lower bounds": lower, "upper bounds": upper}
+    y, p, *bounds = (convert_to_numbers(column, name) for name, column in columns.items())
     if normalized:
         if normalization is None:
             raise BadOption("Values on the normalised scale need their normalization=….")
-        y, p = normalization.denormalize(y), normalization.denormalize(p)
+        y, p, *bounds = (normalization.denormalize(x) for x in (y, p, *bounds))
     if poisson and groups is not None:
         raise BadOption("Poisson resamples take items one by one. Leave out poisson=… or groups=….")
-    check_same_length(len(y), len(p), "targets", "predictions")
+    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
+        check_same_length(len(y), len(column), "targets", name)
     weighing = match_weights(weights, len(y))
     counted = weighing is None or bool((weighing == np.floor(weighing)).all())
-    items = _RegressionItems(
-        y, p, weighing, None if groups is None else factorize_column(groups), counted
-    )
+    clusters = None if groups is None else factorize_column(groups)
+    sides = (bounds[0], bounds[1]) if bounds else None
+    items = _RegressionItems(y, p, sides, weighing, clusters, counted)
     constants = _compute_constants(y, items.weights, normalization)
 
     def evaluate_items(
@@ -308,28 +326,17 @@ def evaluate_regression(
             exact=part.compute_exact(),
             unit=unit,
             normalization=normalization,
-            interval=interval,
+            interval=intervals,
         )
+        bounds = part.summarise_bounds()
+        if bounds is not None:
+            found = evaluate_prediction_intervals(bounds, alpha, intervals)
+            result = replace(result, prediction_intervals=found)
         return result if not poisson else part.bootstrap(result)
 
     result = evaluate_items(items, None if order is None else _summarise_previous(items, order))
     parts = {} if by is None else items.split(factorize_column(by, "by"))
-    bounds = None
-    if lower is not None or upper is not None:
-        low, high = (
-            convert_to_numbers(lower, "lower bounds"),
-            convert_to_numbers(upper, "upper bounds"),
-        )
-        if normalized and normalization is not None:
-            low, high = normalization.denormalize(low), normalization.denormalize(high)
-        bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predicted=p)
-    return replace(
-        result,
-        by={name: evaluate_items(part) for name, part in parts.items()},
-        prediction_intervals={}
-        if bounds is None
-        else evaluate_prediction_intervals(bounds, alpha, result.interval),
-    )
+    return replace(result, by={name: evaluate_items(part) for name, part in parts.items()})
 
 
 def evaluate_prediction_intervals(
@@ -363,6 +370,7 @@ class _RegressionItems:
 
     y: Any
     p: Any
+    bounds: tuple[Any, Any] | None  # lower and upper, of prediction intervals
     weights: Any
     groups: Groups | None
     counted: bool = True  # whether the weights of all items are counts
@@ -388,6 +396,15 @@ class _RegressionItems:
         batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
         return replace(batch, counted=self.counted)
 
+    def summarise_bounds(self) -> PredictionIntervals | None:
+        """Return the summary of the prediction intervals, of each group where there are some."""
+        if self.bounds is None:
+            return None
+        lower, upper = self.bounds
+        return PredictionIntervals.of(
+            self.y, lower, upper, self.weights, self.groups, predicted=self.p
+        )
+
     def split(self, by: Groups) -> "dict[Hashable, _RegressionItems]":
         """Return the items of each subgroup that has some."""
         check_same_length(len(self.y), len(by.codes), "targets", "values of by")
@@ -402,7 +419,8 @@ class _RegressionItems:
         if self.groups is not None:
             present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
-        return _RegressionItems(self.y[rows], self.p[rows], weights, groups, self.counted)
+        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
+        return _RegressionItems(self.y[rows], self.p[rows], bounds, weights, groups, self.counted)
 
     def compute_exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""

@@ -38,7 +38,12 @@ from ordinate.render.estimates import (
     format_p_value,
     join_names,
 )
-from ordinate.results.arguments import MetricSelection, select_metrics
+from ordinate.results.arguments import (
+    IntervalOption,
+    MetricSelection,
+    resolve_intervals,
+    select_metrics,
+)
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, to_flat_record, to_plain
 from ordinate.results.regression import get_metric_unit
 from ordinate.results.regression_text import METHOD_NAMES
@@ -188,18 +193,19 @@ def check_model_count(models: int) -> None:
 def compare_regression(
     target: Any,
     models: Mapping[str, Any],
-    metrics: MetricSelection = DEFAULT_METRICS,
+    metrics: MetricSelection = None,
+    *,
     unit: str | None = None,
     weights: Any = None,
     groups: Any = None,
-    *,
-    interval: float | None = 0.95,
+    interval: IntervalOption = 0.95,
 ) -> RegressionComparison:
     """Compare regression models on the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
-    the verdicts; None leaves the intervals out, and verdicts are those of 0.95.
+    the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
+    0.95. Nothing is resampled.
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
@@ -207,8 +213,8 @@ def compare_regression(
     named = {str(name): column for name, column in models.items()}
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")
-    selected = select_metrics(metrics or DEFAULT_METRICS, Moments)
-    intervals = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    intervals = resolve_intervals(interval) or ConfidenceIntervals()
     comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
     return comparison.result(unit, has_intervals=interval is not None)
 
