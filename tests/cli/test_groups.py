@@ -177,7 +177,7 @@ def test_groups_of_a_join_may_be_in_either_file(where):
     found = count("run.csv", **asked)
     assert found.groups == by_group(ROWS)
     assert found.second_rater == by_group(ROWS, second="second")
-    assert found.joined == {"matched": 200, "missing": 0, "unknown": 0}
+    assert found.match_counts == {"matched": 200, "missing": 0, "unknown": 0}
 
 
 def test_groups_in_row_order():

@@ -18,8 +18,8 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.render import RENDERERS, render
 from ordinate.results.calibration import DEFAULT_METRICS, NOT_CLUSTERED_NOTE, Calibration
-from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
 from ordinate.results.evaluation import evaluate
+from ordinate.results.text_reports import calibration_report
 from ordinate.scale import Scale
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, ReliabilityParts
@@ -410,7 +410,7 @@ def test_the_example_of_the_document_has_the_error_of_its_own_bins():
 
 LAYOUT = """\
 ================================================================================
-CEFR CALIBRATION REPORT (Soft Probabilities)
+CALIBRATION REPORT (Soft Probabilities)
 ================================================================================
 
 Expected Calibration Error (ECE): 0.23
@@ -442,19 +442,19 @@ C2                  0.65         0.88        800
 
 
 def test_the_report_has_the_layout_of_the_document():
-    assert cefr_calibration_report(*of_document()) == LAYOUT
+    assert calibration_report(*of_document()) == LAYOUT
 
 
 def test_names_digits_and_bins():
     names = [f"Level {k}" for k in range(6)]
     gold, rows = of_document()
-    text = cefr_calibration_report(gold, rows, list(CEFR), names, n_bins=4, digits=3)
+    text = calibration_report(gold, rows, list(CEFR), names, n_bins=4, digits=3)
     assert "Expected Calibration Error (ECE): 0.2" in text
     assert text.count("(0.") == 4
     assert "(0.25, 0.50]" in text
     assert re.search(r"^Level 0 +0\.623 +0\.780 +900$", text, re.MULTILINE) is not None
     for given in (np.array(names), tuple(names)):
-        assert cefr_calibration_report(gold, rows, CEFR, given, 4, 3) == text
+        assert calibration_report(gold, rows, CEFR, given, 4, 3) == text
 
 
 def test_long_and_wide_names_keep_the_columns_straight():
@@ -484,7 +484,7 @@ def test_ranges_can_be_told_apart_in_many_bins():
 
 def test_the_levels_of_the_language_test_are_the_usual_ones():
     with pytest.raises(BadProbabilities, match="3 columns of probabilities for the 6 levels A1 <"):
-        cefr_calibration_report(["A1"], [[0.2, 0.3, 0.5]])
+        calibration_report(["A1"], [[0.2, 0.3, 0.5]])
     for bins in (0, 5000):
         with pytest.raises(BadOption, match="an integer"):
-            cefr_calibration_report(["A1"], [[1.0, 0, 0, 0, 0, 0]], n_bins=bins)
+            calibration_report(["A1"], [[1.0, 0, 0, 0, 0, 0]], n_bins=bins)

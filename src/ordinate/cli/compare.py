@@ -100,7 +100,9 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     requested = _parse_pairs(options.pairs)
     found = read_systems(options, check_system_count)
     pairs = [_split_pair(text, found.panel.systems) for text in requested]
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     with show_share("comparing") as progress:
         return Comparison.from_panel(
             found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress

@@ -305,7 +305,7 @@ class _RegressionRun:
         named = " and ".join(dict.fromkeys(rough))
         note = f"Of files, {named} is at most half a per cent from the exact value."
         notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.joined, notes)
+        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
 
     def _denormalize_summary(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""

@@ -50,7 +50,7 @@ class ConfusionData:
     gold: str
     predicted: str
     files: tuple[str, ...]
-    joined: dict[str, int] | None
+    match_counts: dict[str, int] | None
     notes: tuple[str, ...]
     groups: ConfusionMatrix | None = None
     second_rater: ConfusionMatrix | None = None
