@@ -24,7 +24,7 @@ from ordinate.metrics import Metric
 from ordinate.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import encode_groups
+from ordinate.postprocess.estimator import encode_groups
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
-from ordinate.postprocess.input_columns import encode_groups, format_names
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
-from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.postprocess.estimator import BaseEstimator, encode_groups, format_names
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
 Floats = NDArray[np.float64]
 ROUNDING_SLACK = 4.0 * float(np.finfo(float).eps)  # rounding of a residual, relative to its parts

@@ -43,10 +43,9 @@ from ordinate.results.base import (
 from ordinate.results.regression_text import describe_regression, get_interval_unit
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, match_weights
 
 DEFAULT_METRICS = (
     "rmse",

@@ -48,9 +48,8 @@ from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, to_flat
 from ordinate.results.regression import get_metric_unit
 from ordinate.results.regression_text import METHOD_NAMES
 from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import check_same_length, convert_weights
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -21,9 +21,8 @@ from ordinate.results.arguments import IntervalOption, resolve_intervals
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
 from ordinate.results.residuals_text import describe_residuals
 from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
