@@ -27,7 +27,7 @@ from ordinate.features.extractor import (
     slug,
 )
 from ordinate.features.label_leaks import ROLE_NOUNS, find_column_role
-from ordinate.readers.feature_matrix import read_column_names, read_matrix
+from ordinate.readers.numeric_table import read_column_names, read_matrix
 
 STATE = "state.json"
 SHOWN = 3  # names in an error

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.disagreements import write_disagreements
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import open_sources
 from ordinate.readers.item_query import (
@@ -19,6 +18,7 @@ from ordinate.readers.item_query import (
     build_cluster_number_sql,
     build_sums_sql,
     store_cluster_counts,
+    write_disagreements,
 )
 from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
+from ordinate.inference.estimates import estimate_difference
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
@@ -21,7 +22,6 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.subgroups import estimate_difference
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import convert_to_numbers
 

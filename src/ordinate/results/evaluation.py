@@ -9,7 +9,7 @@ import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
-from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.estimates import estimate_difference, make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document
@@ -36,10 +36,9 @@ from ordinate.results.base import (
 )
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
-from ordinate.results.evaluation_tables import count_tables
+from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
-from ordinate.results.subgroups import estimate_difference, pool_rests
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.probabilities import find_most_probable_labels

@@ -1,5 +1,6 @@
 """From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -182,3 +183,16 @@ def _split_subgroups(
 def _densify_index(index: Index) -> tuple[Index, int]:
     values, dense = np.unique(index, return_inverse=True)
     return dense.reshape(-1), len(values)
+
+
+def pool_rests(parts: dict[Hashable, ConfusionMatrix]) -> dict[Hashable, ConfusionMatrix]:
+    """Return for each subgroup all other items: what comes before it, and what comes after."""
+    matrices = list(parts.values())
+    before, after = [matrices[0]], [matrices[-1]]
+    for matrix in matrices[1:]:
+        before.append(before[-1] + matrix)
+    for matrix in matrices[-2::-1]:
+        after.append(after[-1] + matrix)
+    after.reverse()
+    rests = [after[1], *map(ConfusionMatrix.__add__, before, after[2:]), before[-2]]
+    return dict(zip(parts, rests, strict=True))
