@@ -348,7 +348,7 @@ def test_groups_have_the_same_values_as_items():
 
 
 def test_an_item_without_a_group_is_named():
-    with pytest.raises(MissingLabels, match="Row 2 has no group"):
+    with pytest.raises(MissingLabels, match=r"1 of 3 items have no group \(row 2\)"):
         evaluate_regression([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], groups=["a", None, "b"])
     found = evaluate_regression(
         [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], weights=[1, 0, 1], groups=["a", None, "b"]

@@ -93,8 +93,8 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
 
     from ordinate.cli.progress import show_share
     from ordinate.results import Origin, select_metrics
+    from ordinate.results.arguments import check_system_count
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import check_system_count
 
     metrics, settings = select_metrics(options.metrics), _parse_settings(options)
     requested = _parse_pairs(options.pairs)

@@ -124,9 +124,9 @@ def _refuse_label_options(options: argparse.Namespace) -> None:
 def _refuse_conflicts(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what does not go together."""
     if options.against:
-        from ordinate.results.regression_comparison import check_model_count
+        from ordinate.results.arguments import check_system_count
 
-        check_model_count(1 + len(parse_names("--against", options.against)))
+        check_system_count(1 + len(parse_names("--against", options.against)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and options.lower is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DIFFERENCE_METHOD = "mover"
+NO_INTERVAL_NOTE = "no interval was asked for"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Estimate:
         }
 
 
-def make_point_estimate(value: float, note: str, undefined: float = 0.0) -> Estimate:
+def make_point_estimate(
+    value: float, note: str = NO_INTERVAL_NOTE, undefined: float = 0.0
+) -> Estimate:
     """Return an estimate without an interval, for a reason."""
     return Estimate(value, math.nan, math.nan, None, undefined, note)
 

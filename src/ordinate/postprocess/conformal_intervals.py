@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
-from ordinate.postprocess.estimator import BaseEstimator, encode_groups, format_names
+from ordinate.postprocess.estimator import BaseEstimator, encode_groups, format_names, match_groups
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
 from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
@@ -128,22 +128,10 @@ class SplitConformal(BaseEstimator):
 
     def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds [2, n] of each row; a group that fit did not see has none."""
-        if (groups is None) != (self.groups_ is None):
-            mismatch = (
-                "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
-            )
-            raise BadInput(f"Groups were given to {mismatch}.")
-        encoded = encode_groups(groups, n, "predictions")
-        known = {value: row for row, value in enumerate(self.groups_ or (None,))}
+        rows, unseen = match_groups(groups, self.groups_, n, "predictions")
         thresholds = np.vstack([self.thresholds_, [np.inf, np.inf]])
-        unseen = [value for value in encoded.values if value not in known]
-        notes = (
-            [f"Not seen in fit, so their intervals have no ends: {format_names(unseen)}."]
-            if unseen
-            else []
-        )
-        rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
-        return thresholds[rows[encoded.codes]].T, notes
+        note = f"Not seen in fit, so their intervals have no ends: {format_names(unseen)}."
+        return thresholds[rows].T, [note] if unseen else []
 
     def _collect_notes(self) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, NoItems
+from ordinate.errors import BadOption, NoItems
 from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
 from ordinate.inference.small_samples import wilson_interval
 from ordinate.postprocess.decoder import make_label_array
@@ -21,6 +21,7 @@ from ordinate.postprocess.estimator import (
     encode_groups,
     format_names,
     list_columns,
+    match_groups,
     read_probability_rows,
 )
 from ordinate.scale import Scale, resolve_scale
@@ -122,24 +123,10 @@ class OrdinalConformalSets(BaseEstimator):
 
     def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds of each row; nothing is known of a group that fit did not see."""
-        if (groups is None) != (self.groups_ is None):
-            mismatch = (
-                "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
-            )
-            raise BadInput(f"Groups were given to {mismatch}.")
-        if groups is None or self.groups_ is None:
-            return self.thresholds_, []
-        encoded = encode_groups(groups, n, "rows of probabilities")
-        known = {value: row for row, value in enumerate(self.groups_)}
+        rows, unseen = match_groups(groups, self.groups_, n, "rows of probabilities")
         thresholds = np.vstack([self.thresholds_, np.full(len(self.scale_), np.inf)])
-        unseen = [value for value in encoded.values if value not in known]
-        notes = (
-            [f"Not seen in fit, so all levels are in their sets: {format_names(unseen)}."]
-            if unseen
-            else []
-        )
-        rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
-        return thresholds[rows[encoded.codes]], notes
+        note = f"Not seen in fit, so all levels are in their sets: {format_names(unseen)}."
+        return thresholds[rows], [note] if unseen else []
 
     def _collect_notes(self, counts: NDArray[np.int64]) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""

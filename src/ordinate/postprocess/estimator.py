@@ -166,6 +166,24 @@ def encode_groups(groups: Any, n: int, name: str) -> Groups:
     return encoded
 
 
+def match_groups(
+    groups: Any, fitted: tuple[Any, ...] | None, n: int, name: str
+) -> tuple[Positions, list[Any]]:
+    """Return which group of `fit` each item has, one past the last for a group that is new.
+
+    The second part are the new groups. Without groups, all items have the first.
+    """
+    if (groups is None) != (fitted is None):
+        mismatch = (
+            "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
+        )
+        raise BadInput(f"Groups were given to {mismatch}.")
+    encoded = encode_groups(groups, n, name)
+    known = {value: row for row, value in enumerate(fitted or (None,))}
+    rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
+    return rows[encoded.codes], [value for value in encoded.values if value not in known]
+
+
 def format_names(names: list[Any]) -> str:
     """Return the first names, as an error or a note lists them."""
     shown = ", ".join(

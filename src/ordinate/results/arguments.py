@@ -1,14 +1,17 @@
 """What the arguments of results may be: a scale, metrics, confidence intervals."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
-from ordinate.scale import Scale
-from ordinate.summaries import ConfusionMatrix
+from ordinate.results.base import Origin
+from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.tabulation import MissingPolicy
 
 DEFAULT_METRICS = (
     "cem_ord",
@@ -24,6 +27,7 @@ DEFAULT_METRICS = (
     "macro_mae",
     "bias",
 )
+MOST_SYSTEMS = 500
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -83,6 +87,41 @@ def resolve_intervals(
                 f"ConfidenceIntervals(…). Give it there: ConfidenceIntervals(…, {name}={value})."
             )
     return interval
+
+
+def name_columns(columns: Mapping[str, Any], noun: str = "systems") -> dict[str, Any]:
+    """Return columns of predictions by their names, which are strings and distinct."""
+    if not isinstance(columns, Mapping):
+        raise BadOption(f'Pass the {noun} by name: {{"name": predictions, …}}.')
+    named = {str(name): column for name, column in columns.items()}
+    if len(named) < len(columns):
+        raise BadOption(f"Two {noun} have the same name.")
+    return named
+
+
+def check_system_count(count: int, noun: str = "systems") -> None:
+    """Refuse too few systems, and more than whose differences can be compared."""
+    if not 2 <= count <= MOST_SYSTEMS:
+        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} {noun}, not {count}.")
+
+
+def count_panel(
+    gold: Any,
+    systems: Mapping[str, Any],
+    *,
+    scale: ScaleDeclaration,
+    weights: Any,
+    groups: Any,
+    missing: MissingPolicy,
+    check_count: Callable[[int], None],
+) -> tuple[Panel, Origin]:
+    """Count what systems predict for the same items, and say which scale was taken."""
+    named = name_columns(systems)
+    check_count(len(named))
+    declared = resolve_scale(scale, gold, *named.values())
+    clusters = None if groups is None else factorize_column(groups, "groups")
+    panel = Panel.of(gold, named, declared, weights, clusters, missing)
+    return panel, Origin(notes=describe_preset(declared) if scale is None else ())
 
 
 def describe_preset(scale: Scale) -> tuple[str, ...]:

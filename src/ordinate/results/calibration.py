@@ -380,7 +380,7 @@ def _score_metric(
     metric: Metric, blocks: Reliability, summary: Reliability, intervals: ConfidenceIntervals | None
 ) -> ProbabilityScore:
     if intervals is None:
-        estimate = make_point_estimate(float(metric(summary)), "no interval was asked for")
+        estimate = make_point_estimate(float(metric(summary)))
     else:
         estimate = estimate_probability_metric(metric, blocks, intervals)
     perfect = (

@@ -21,7 +21,8 @@ from ordinate.render import Document
 from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
-    describe_preset,
+    check_system_count,
+    count_panel,
     resolve_intervals,
     select_metrics,
 )
@@ -31,12 +32,9 @@ from ordinate.results.leaderboard import (
     Correction,
     Leaderboard,
     LeaderboardBuilder,
-    check_system_count,
     resolve_settings,
 )
 from ordinate.results.leaderboard_text import describe_comparison
-from ordinate.scale import resolve_scale
-from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import PairedPredictions, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -196,16 +194,18 @@ def compare(
         raise BadOption("Systems are compared at a confidence level: give interval=0.95, say.")
     if intervals.stratified:
         raise BadOption("Joint resamples of systems are not stratified: leave out stratified=True.")
-    if not isinstance(systems, Mapping):
-        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_system_count(len(systems))
     named = [tuple(map(str, pair)) for pair in pairs]
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
-    declared = resolve_scale(scale, gold, *systems.values())
-    origin = Origin(notes=describe_preset(declared) if scale is None else ())
-    grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
+    panel, origin = count_panel(
+        gold,
+        systems,
+        scale=scale,
+        weights=weights,
+        groups=groups,
+        missing=missing,
+        check_count=check_system_count,
+    )
     settings = ComparisonSettings(
         level=intervals.level,
         method=intervals.method,

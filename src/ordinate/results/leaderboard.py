@@ -32,6 +32,7 @@ from ordinate.inference.system_differences import (
 )
 from ordinate.metrics import Metric
 from ordinate.render.estimates import format_percent, join_names
+from ordinate.results.arguments import check_system_count
 from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.summaries import Panel
@@ -40,7 +41,6 @@ Array = NDArray[Any]
 Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
 MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
-MOST_SYSTEMS = 500  # systems
 MOST_NAMED = 5  # systems in a sentence
 FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
@@ -152,12 +152,6 @@ class Leaderboard:
             "pairs": to_plain(self.pairs),
             "baselines": self.baselines.to_dict(),
         }
-
-
-def check_system_count(systems: int) -> None:
-    """Refuse too few systems, and more than whose differences can be compared."""
-    if not 2 <= systems <= MOST_SYSTEMS:
-        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} systems, not {systems}.")
 
 
 def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSettings:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
@@ -45,7 +46,12 @@ from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
-from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, match_weights
+from ordinate.summaries.tabulation import (
+    ROWS_SHOWN,
+    check_same_length,
+    convert_to_numbers,
+    match_weights,
+)
 
 DEFAULT_METRICS = (
     "rmse",
@@ -355,10 +361,7 @@ def evaluate_prediction_intervals(
     }
     if intervals is None:
         summary = bounds.pooled if bounds.shape else bounds
-        values = {name: float(m(summary)) for name, m in metrics.items()}
-        return {
-            name: make_point_estimate(x, "no interval was asked for") for name, x in values.items()
-        }
+        return {name: make_point_estimate(float(m(summary))) for name, m in metrics.items()}
     estimate = estimate_clustered_interval_metric if bounds.shape else estimate_interval_metric
     return {name: estimate(m, bounds, intervals.level) for name, m in metrics.items()}
 
@@ -388,10 +391,8 @@ class _RegressionItems:
         """Return the summary of each group; medians need that of all items only."""
         if self.groups is None:
             return None
-        if None in self.groups.values and len(self.groups.codes) == len(self.y):
-            alone = self.rows[self.groups.codes[self.rows] == self.groups.values.index(None)]
-            if len(alone):
-                raise MissingLabels(f"Row {alone[0] + 1} has no group. Leave out what has none.")
+        check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
+        require_groups(self.groups, self.rows)
         batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
         return replace(batch, counted=self.counted)
 
@@ -433,6 +434,20 @@ class _RegressionItems:
         resamples = resample_poisson(self.y, self.p, intervals, self.weights)
         estimates = estimate_from_poisson(result.selected, result.summary, resamples, intervals)
         return replace(result, metrics=_replace_values(estimates, self.compute_exact()))
+
+
+def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
+    """Refuse items, in some rows, whose group is unknown."""
+    if None not in groups.values:
+        return
+    alone = rows[groups.codes[rows] == groups.values.index(None)]
+    if len(alone):
+        shown = ", ".join(f"row {row + 1}" for row in alone[:ROWS_SHOWN])
+        more = ", …" if len(alone) > ROWS_SHOWN else ""
+        raise MissingLabels(
+            f"{len(alone)} of {len(rows)} items have no group ({shown}{more}). Leave them out, or "
+            "give each a group."
+        )
 
 
 def regression_report(target: Any, predicted: Any, **options: Any) -> str:
@@ -504,7 +519,7 @@ def _estimate_metrics(
     estimates = {}
     for metric in metrics:
         value = float(metric(summary))
-        note = explain_undefined(metric) if math.isnan(value) else "no interval was asked for"
+        note = explain_undefined(metric) if math.isnan(value) else NO_INTERVAL_NOTE
         estimates[metric.expression] = make_point_estimate(value, note)
     return estimates
 
