@@ -255,7 +255,7 @@ def _evaluate_labels(
     found = count_files(
         options.files, columns, scale, options.missing, items=items, watch=watch_queries
     )
-    origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
+    origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
     with show_share("evaluating") as progress:
         result = Evaluation.from_summary(
             found.matrix,
@@ -263,6 +263,7 @@ def _evaluate_labels(
             by=found.by,
             groups=found.groups,
             second_rater=found.second_rater,
+            second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
             origin=origin,
@@ -337,7 +338,7 @@ def _evaluate_calibration(
         notes=(NOT_CLUSTERED_NOTE,) if clustered else (),
     )
     predicted = f"the most probable of {', '.join(found.columns)}"
-    return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
+    return result, Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
 
 
 def _evaluate_most_probable(

@@ -255,5 +255,5 @@ class Origin(Serializable):
     gold: str = "gold"
     predicted: str = "predicted"
     files: tuple[str, ...] = ()
-    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()

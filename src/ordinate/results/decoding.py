@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head, format_percent
+from ordinate.render.estimates import format_interval_head, format_percent, join_names
 from ordinate.results.base import (
     BETTER_VALUES,
     SCHEMA,
@@ -36,6 +36,12 @@ METHOD_TEXTS = {
 TRADE_OFF_NOTE = (
     "Decoding trades one metric for another: the first line is what it was for. The intervals are "
     "of the difference on the same rows, for each metric alone."
+)
+
+
+NEAR_ZERO_NOTE = (
+    "Where the best value is 0, the difference is that of the distances from 0: of {names}, "
+    "decoded is better where it is below 0."
 )
 
 
@@ -166,9 +172,12 @@ class Decoding(Result):
             rows.append((name, better, *values, gap.verdict))
         title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
         title += f" of {self.scored_on}"
+        boards = self.comparison.leaderboards.items()
+        near = [name for name, board in boards if board.metric.direction == "zero"]
         return [
             Grid(title, (*header, "decoded is"), tuple(rows), left=2),
             TRADE_OFF_NOTE,
+            *([NEAR_ZERO_NOTE.format(names=join_names(near))] if near else []),
         ]
 
     def _counts(self) -> dict[str, Levels]:

@@ -58,8 +58,8 @@ def _describe_source(result: "Evaluation") -> str:
     parts = [f"Gold: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
-    if origin.joined:
-        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
+    if origin.match_counts:
+        matched, missing, unknown = (f"{n:,}" for n in origin.match_counts.values())
         parts.append(
             f"Joined by id: {matched} matched, {missing} gold without a prediction, {unknown} "
             "predictions unknown to gold and left out."
@@ -304,8 +304,27 @@ def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evalu
         (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
         for name, score in result.metrics.items()
     ]
+    parts = [result, *(part for _, part in groups)]
+    rows += [
+        (f"{name} of the second rater", *(_format_second_rater(part, name) for part in parts))
+        for name in result.second_rater or ()
+    ]
+    rows += [
+        (name, *(_format_probability_score(part, name) for part in parts))
+        for name in (result.probabilities.metrics if result.probabilities else ())
+    ]
     return Grid("Subgroups", header, (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:
     return score.value if score.estimate is None else format_with_interval(score.estimate)
+
+
+def _format_second_rater(part: "Evaluation", name: str) -> Cell:
+    return None if part.second_rater is None else format_with_interval(part.second_rater[name])
+
+
+def _format_probability_score(part: "Evaluation", name: str) -> Cell:
+    if part.probabilities is None:
+        return None
+    return format_with_interval(part.probabilities.metrics[name].estimate)

@@ -40,7 +40,10 @@ def describe_comparison(result: "Comparison") -> Document:
         _make_leaderboard_grid(result, first),
     ]
     blocks += [*first.notes, *_describe_uncertainty(first), _explain_columns(result)]
-    blocks += [_make_pairs_grid(result, first), *_note_omitted_pairs(first)]
+    # a margin is asked of its metric, whichever comes first
+    margined = [b for b in others if b.metric.expression in result.settings.margins]
+    for board in (first, *margined):
+        blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
         blocks += _make_metrics_grids(result)
         blocks += [" ".join((b.conclusion, *b.notes, *_describe_uncertainty(b))) for b in others]

@@ -62,8 +62,8 @@ def _describe_source(result: "RegressionEvaluation") -> str:
     parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
-    if origin.joined:
-        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
+    if origin.match_counts:
+        matched, missing, unknown = (f"{n:,}" for n in origin.match_counts.values())
         parts.append(
             f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
             "predictions unknown to the targets and left out."
