@@ -99,7 +99,7 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
     for name, score in result.metrics.items():
         parts = (score, *(part.metrics[name] for part in result.by.values()))
         each = [x.estimate for x in parts]
-        row = " ".join(f"{x.value:z.3f} ({x.low:z.2f} to {x.high:z.2f})" for x in each)
+        row = " ".join(f"{x.value:z.2f} ({x.low:z.2f} to {x.high:z.2f})" for x in each)
         assert f"{name} {row}" in shown
 
 

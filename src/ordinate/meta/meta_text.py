@@ -23,21 +23,20 @@ MOST_SYSTEMS = 30  # in one grid
 
 def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
-    blocks: list[str | Grid] = [
-        _describe_source(result),
-        state_conclusion(result),
+    grids = (
         *_build_coverage_blocks(result),
-    ]
-    blocks += [
-        _explain_coverage(result),
         _build_reliability_grid(result),
         _build_agreement_grid(result),
         _build_system_grid(result),
-    ]
-    blocks += [*_build_irregularity_grid(result), *collect_notes(result)]
+        *_build_irregularity_grid(result),
+    )
     cases = f"{result.cases:,} test cases"
-    title = f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}"
-    return Document(title, tuple(blocks))
+    return Document(
+        f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}",
+        grids,
+        verdict=state_conclusion(result),
+        notes=(*collect_notes(result), _explain_coverage(result), _describe_source(result)),
+    )
 
 
 def state_conclusion(result: "MetaEvaluation") -> str:
@@ -129,8 +128,7 @@ def _describe_undefined(result: "MetaEvaluation") -> list[str]:
 def _describe_source(result: "MetaEvaluation") -> str:
     origin, panel = result.origin, result.panel
     gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
-    parts = describe_files(origin, panel, gold)
-    return " ".join(parts)
+    return " ".join(describe_files(origin, panel, gold))
 
 
 def _build_coverage_blocks(result: "MetaEvaluation") -> list[Grid]:
@@ -202,7 +200,7 @@ def _build_reliability_grid(result: "MetaEvaluation") -> Grid:
     title = (
         f"Rankings of systems (pairs significantly different at alpha = {result.settings.alpha:g})"
     )
-    return Grid(title, header, rows)
+    return Grid(title, header, rows, optional=("undefined",))
 
 
 def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
@@ -225,7 +223,7 @@ def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
             row += [names[k], agreement[k].value, _format_interval(agreement[k])]
         rows.append((*row, *[None] * (len(header) - len(row))))
     title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
-    return Grid(title, header, tuple(rows))
+    return Grid(title, header, tuple(rows), optional=(level,))
 
 
 def _build_system_grid(result: "MetaEvaluation") -> Grid:
@@ -260,7 +258,7 @@ def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> 
     return tuple(None if other == index else float(row[other]) for other in order)
 
 
-def _build_irregularity_grid(result: "MetaEvaluation") -> list[str | Grid]:
+def _build_irregularity_grid(result: "MetaEvaluation") -> list[Grid]:
     """Return irregular lines by their type, with the first example; JSON has them by file."""
     by_type: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in result.irregular:

@@ -18,10 +18,30 @@ def format_interval_head(level: float) -> str:
     return f"{100 * level:g} % CI"
 
 
-def format_with_interval(found: Estimate) -> Cell:
+def format_with_interval(found: Estimate, digits: int = 3) -> Cell:
     """Return a value with its confidence interval in one cell."""
     interval = format_interval(found.low, found.high, digits=2)
-    return found.value if interval is None else f"{format_cell(found.value)} ({interval})"
+    return found.value if interval is None else f"{format_cell(found.value, digits)} ({interval})"
+
+
+def format_headline(value: str, interval: str | None, level: float | None) -> str:
+    """Return a value as a verdict states it, with its confidence interval where there is one.
+
+    >>> format_headline("0.721", "0.686 to 0.753", 0.95)
+    '0.721 (95 % CI 0.686 to 0.753)'
+    """
+    if interval is None or level is None:
+        return value
+    return f"{value} ({format_interval_head(level)} {interval})"
+
+
+def format_count(n: float, noun: str = "item", plural: str | None = None) -> str:
+    """Return a number of items in words.
+
+    >>> format_count(1), format_count(1200, "row"), format_count(2, "family", "families")
+    ('1 item', '1,200 rows', '2 families')
+    """
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def format_percent(share: float, digits: int = 1) -> str:
