@@ -25,7 +25,7 @@ from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation, Score
 from ordinate.summaries import ConfusionMatrix
 
-METRICS_PER_GRID = 4  # metrics in one grid
+METRICS_PER_GRID = 2  # metrics in one grid
 OTHER_RULES: tuple[DecisionRule, ...] = ("argmax", "rounded_mean")
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (

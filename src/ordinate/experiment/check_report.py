@@ -123,15 +123,17 @@ class CheckReport(Result):
         if self.models:
             blocks.append(f"Saved models, as their manifests say: {', '.join(self.models)}.")
         notes = () if self.scale is None else (f"Scale: {self.scale}.",)
-        document = Document(f"Experiment {self.root}", tuple(blocks), self._state_verdict(), notes)
+        ready = "not ready" if self.errors else "ready"
+        title = f"Experiment {self.root}: {ready}"
+        document = Document(title, tuple(blocks), self._state_verdict(), notes)
         return use_short_names(document, self.models)
 
     def _state_verdict(self) -> str:
         if not self.findings:
-            return "Ready: nothing is missing or odd."
+            return "Nothing is missing or odd."
         counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
         parts = join_names(format_count(n, severity) for severity, n in counts.items() if n)
-        return f"Not ready: {parts}." if self.errors else f"Ready, with {parts}."
+        return f"Not ready to be tuned: {parts}." if self.errors else f"Ready, with {parts}."
 
     def _data(self) -> Iterable[Grid]:
         if self.data:

@@ -41,7 +41,7 @@ def describe_oddities(counts: Mapping[str, int], rows: int) -> list[str]:
     ['1 of 3 texts is empty.']
     """
     return [
-        f"{count:,} of {rows:,} {noun}{'' if rows == 1 else 's'} {one if count == 1 else many}."
+        f"{count:,} of {format_count(rows, noun)} {one if count == 1 else many}."
         for name, (noun, one, many) in ODDITIES.items()
         if (count := counts.get(name))
     ]
@@ -144,5 +144,5 @@ class ExtractionResult(Result):
         )
         odd = [sentence for one in self.datasets for sentence in one.oddities]
         grid = Grid("Data sets", header, cells, left=2)
-        notes = (f"In {self.path}, by: {self.command}", *self.notes)
-        return Document(f"Feature set {self.name}", (grid, *odd), verdict, notes)
+        made = (f"In {self.path}, by: {self.command}",)
+        return Document(f"Feature set {self.name}", (grid, *odd, *self.notes), verdict, made)

@@ -19,7 +19,7 @@ from ordinate.features.extraction_report import SCHEMA, ExtractedDataset
 from ordinate.features.feature_store import count_nonzero
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_count, format_percent, join_names
+from ordinate.render.estimates import format_count, format_percent
 from ordinate.results.base import Result
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
@@ -70,7 +70,8 @@ class FeatureSetListing(Result):
         if not self.sets:
             make = "There is no feature set. Make one with `ordinate features tfidf -e DIR`."
             return Document(title, self.notes, make)
-        verdict = f"For data sets: {join_names(f'{n} {state}' for state, n in counts.items())}."
+        states = ", ".join(f"{n} {state}" for state, n in counts.items())
+        verdict = f"Features of {format_count(len(self.sets), 'data set')}: {states}."
         header = ("set", "data set", "state", "rows", "features", "zeros")
         cells: tuple[tuple[Cell, ...], ...] = tuple(
             (one.set, one.dataset, one.state, one.rows, one.features, _format_share(one.zeros))

@@ -71,7 +71,7 @@ def describe_clusters(count: int) -> str:
     'Items come in 2 clusters. So few clusters leave the intervals unsure.'
     """
     few = " So few clusters leave the intervals unsure." if count < VERY_FEW_CLUSTERS else ""
-    return f"Items come in {count:,} cluster{'' if count == 1 else 's'}.{few}"
+    return f"Items come in {format_count(count, 'cluster')}.{few}"
 
 
 def join_names(names: Iterable[str]) -> str:
@@ -87,24 +87,28 @@ def join_names(names: Iterable[str]) -> str:
 # --- values that have a unit ---------------------------------------------------------------------
 
 
-def format_number(value: float) -> str:
-    """Return a value with the digits that its size asks for."""
+def format_number(value: float, digits: int = 4) -> str:
+    """Return a value with so many digits that say something, integers whole.
+
+    >>> format_number(0.012345), format_number(1234.5678), format_number(0.012345, 3)
+    ('0.01235', '1235', '0.0123')
+    """
     if math.isnan(value) or value == 0:
         return format_cell(value)
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
-    return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
+    return f"{value:.{places}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
-def format_estimate_interval(found: Estimate) -> str | None:
+def format_estimate_interval(found: Estimate, digits: int = 4) -> str | None:
     """Return the confidence interval of a value, and nothing where there is none."""
     if math.isnan(found.low) or math.isnan(found.high):
         return None
-    return f"{format_number(found.low)} to {format_number(found.high)}"
+    return f"{format_number(found.low, digits)} to {format_number(found.high, digits)}"
 
 
 def format_estimate(found: Estimate) -> str:
-    """Return a value with its confidence interval in one cell."""
-    value, interval = format_number(found.value), format_estimate_interval(found)
+    """Return a value with its confidence interval in one cell, whose digits are fewer."""
+    value, interval = format_number(found.value), format_estimate_interval(found, 3)
     return value if interval is None else f"{value} ({interval})"
 
 

@@ -318,6 +318,7 @@ class Calibration(Result):
                 *(_none_if_undefined(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
             for row in self.list_bins()
+            if row["count"]
         )
         header = ("highest probability", "count", "accuracy", "confidence", "gap")
         return Grid("Confidence bins", header, rows)

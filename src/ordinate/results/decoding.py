@@ -32,6 +32,12 @@ from ordinate.scale import Scale
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
 MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
+VERDICT_WORDS = {
+    "better": "significantly better",
+    "worse": "significantly worse",
+    "inconclusive": "not significantly different",
+    "identical": "the same predictions for this metric",
+}
 METHOD_TEXTS = {
     "linear": "Each row has the level with the best expected value, which is exact",
     "ratio": "Each row has the level that makes the ratio of expectations best, which is exact",
@@ -156,14 +162,12 @@ class Decoding(Result):
         if self.comparison is None:
             return "No row has a gold level: nothing can be said of what decoding gains or costs."
         name, gap = next(iter(self.differences.items()))
-        apart = format_headline(
-            format_cell(gap.difference),
-            format_interval(gap.low, gap.high),
-            self.comparison.settings.level,
+        interval, level = format_interval(gap.low, gap.high), self.comparison.settings.level
+        apart = f"difference {format_headline(format_cell(gap.difference), interval, level)}"
+        return (
+            f"Decoding gives {name} {format_cell(gap.decoded)}, argmax {format_cell(gap.argmax)}: "
+            f"{VERDICT_WORDS.get(gap.verdict or '', 'not tested')}, {apart}."
         )
-        verdict = "" if gap.verdict is None else f"{gap.verdict}, "
-        values = f"{format_cell(gap.decoded)} decoded, {format_cell(gap.argmax)} by argmax"
-        return f"{name} {values}: {verdict}difference {apart}."
 
     def _state_changes(self) -> str:
         share = self.changed / max(1, len(self.decoded))

@@ -1,6 +1,7 @@
 """An evaluation in words and grids."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 MOST_SUBGROUPS, MOST_DIFFERENCES = 6, 3  # groups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
-MOST_LEVELS, FEWEST_PER_LEVEL = 15, 5  # a scale with more levels needs so many items for each
+MOST_LEVELS = 20  # of a scale whose levels are shown one by one
+FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
+DETAILS_NOTE = (
+    "The confusion matrix and the levels, which are many, are in a file (-o) and in JSON."
+)
 METHOD_NAMES = {
     "delta": "the delta method",
     "percentile": "percentile bootstrap",
@@ -39,25 +44,34 @@ METHOD_NAMES = {
 
 def describe_evaluation(result: "Evaluation") -> Document:
     """Return the report: metrics beside baselines, the confusion matrix, levels, subgroups."""
+    levels: tuple[Block, ...] = (
+        _make_confusion_grid(result),
+        _describe_over_and_under(result),
+        _make_levels_grid(result),
+    )
+    many = len(result.confusion_matrix.scale) > MOST_LEVELS
     blocks: list[Block] = [
         _describe_left_out(result),
         _make_metrics_grid(result),
         *_describe_gaps(result),
         *_make_second_rater_grid(result),
-        _make_confusion_grid(result),
-        _describe_over_and_under(result),
-        _make_levels_grid(result),
+        *([DETAILS_NOTE] if many else levels),
         *_make_error_attribution_grids(result),
         *_describe_subgroups(result),
         *_make_subgroup_grids(result),
         *_make_difference_grids(result),
     ]
-    blocks += [result.probabilities.document()] if result.probabilities else []
+    verdicts = [_state_first_metric(result), *_compare_with_constants(result)]
+    if result.probabilities is not None:
+        section = result.probabilities.document()
+        blocks.append(replace(section, verdict=""))
+        verdicts.append(section.verdict)
     return Document(
         _write_title(result),
         tuple(blocks),
-        verdict=" ".join([_state_first_metric(result), *_compare_with_constants(result)]),
+        verdict=" ".join(verdicts),
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
+        details=levels if many else (),
     )
 
 
@@ -105,7 +119,9 @@ def _compare_with_baseline(score: "Score", baseline: float) -> str:
     found = score.estimate
     if found is not None and found.low <= baseline <= found.high:
         return "not significantly better than"
-    return "better than" if score.metric.is_better(score.value, baseline) else "no better than"
+    if score.metric.is_better(score.value, baseline):
+        return "better than"
+    return "no better than" if score.value == baseline else "worse than"
 
 
 def _compare_with_constants(result: "Evaluation") -> list[str]:

@@ -12,7 +12,7 @@ from ordinate.inference import Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_interval_head
+from ordinate.render.estimates import format_headline, format_interval_head
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -159,7 +159,8 @@ class RecalibrationEvaluation(Result):
         if math.isnan(change.low):
             return f"Recalibrated: {values}."
         interval = format_interval(change.low, change.high)
-        gap = f"{values} (change {format_cell(change.value)}, {interval})"
+        level = None if self.after.interval is None else self.after.interval.level
+        gap = f"{values}, change {format_headline(format_cell(change.value), interval, level)}"
         if change.low <= 0 <= change.high:
             return f"Recalibration changes nothing significantly: {gap}."
         better = before.metric.is_better(after.value, before.value)

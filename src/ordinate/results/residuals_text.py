@@ -84,7 +84,7 @@ def _describe_biased_bins(result: "ResidualAnalysis") -> list[str]:
     known = [bin_.bias for bin_ in result.bins if not math.isnan(bin_.bias.low)]
     clear = sum(bias.low > 0 or bias.high < 0 for bias in known)
     chance = len(known) * (1.0 - result.interval.level)
-    count = f"{len(known)} bin{'' if len(known) == 1 else 's'}"
+    count = format_count(len(known), "bin")
     clearly = (
         f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
         f"would do that in about {chance:.2g}."

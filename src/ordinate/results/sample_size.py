@@ -17,6 +17,7 @@ from ordinate.inference.system_differences import resample_jointly
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
+from ordinate.render.estimates import format_count, format_interval_head
 from ordinate.results.arguments import ScaleDeclaration, describe_preset
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.scale import resolve_scale
@@ -295,6 +296,11 @@ def _state_answer(plan: SampleSizePlan) -> str:
             f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
         )
     parts += [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
+    if plan.spread is None:
+        first = plan.outlooks[0]
+        width = format_cell(next(iter(first.widths.values())))
+        level = format_interval_head(plan.settings.level)
+        parts.append(f"With {format_count(first.items)} its {level} is about {width} wide.")
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
     if plan.panel.group_values:
