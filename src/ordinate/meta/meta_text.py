@@ -10,7 +10,12 @@ import numpy as np
 from ordinate.inference import Estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_percent, join_names
+from ordinate.render.estimates import (
+    format_interval_head,
+    format_percent,
+    format_with_interval,
+    join_names,
+)
 from ordinate.results.leaderboard_text import describe_files
 
 if TYPE_CHECKING:
@@ -183,22 +188,20 @@ def _explain_coverage(result: "MetaEvaluation") -> str:
 
 
 def _build_reliability_grid(result: "MetaEvaluation") -> Grid:
-    level = _format_interval_header(result)
-    header = ("metric", "robustness", level, "stability", level, "significant", "undefined")
+    header = ("metric", "robustness", "stability", "significant", "undefined")
     rows = tuple(
         (
             _format_metric(result, one),
-            one.robustness.value,
-            _format_interval(one.robustness),
-            one.stability.value,
-            _format_interval(one.stability),
+            format_with_interval(one.robustness),
+            format_with_interval(one.stability),
             format_percent(one.discriminative_power),
             format_percent(one.undefined_share),
         )
         for one in result.ranked
     )
     title = (
-        f"Rankings of systems (pairs significantly different at alpha = {result.settings.alpha:g})"
+        f"Rankings of systems with {_format_interval_header(result)} (pairs significantly "
+        f"different at alpha = {result.settings.alpha:g})"
     )
     return Grid(title, header, rows, optional=("undefined",))
 
@@ -210,8 +213,7 @@ def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
     """
     names = [one.metric.expression for one in result.metrics]
     places = {one.metric.expression: index for index, one in enumerate(result.metrics)}
-    level = _format_interval_header(result)
-    header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
+    header = ("metric", "most like", "agreement", "least like", "agreement")
     rows: list[tuple[Cell, ...]] = []
     for one in result.ranked:
         own = places[one.metric.expression]
@@ -220,10 +222,13 @@ def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
         others.sort(key=lambda k: -agreement[k].value)
         row: list[Cell] = [_format_metric(result, one)]
         for k in [*others[:1], *others[-1:]]:
-            row += [names[k], agreement[k].value, _format_interval(agreement[k])]
+            row += [names[k], format_with_interval(agreement[k])]
         rows.append((*row, *[None] * (len(header) - len(row))))
-    title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
-    return Grid(title, header, tuple(rows), optional=(level,))
+    title = (
+        f"Agreement of metrics (Spearman over systems) with {_format_interval_header(result)}; "
+        "JSON has all pairs"
+    )
+    return Grid(title, header, tuple(rows))
 
 
 def _build_system_grid(result: "MetaEvaluation") -> Grid:
@@ -283,7 +288,7 @@ def _format_metric(result: "MetaEvaluation", evaluation: "MetricEvaluation") -> 
 
 
 def _format_interval_header(result: "MetaEvaluation") -> str:
-    return f"{100 * result.settings.level:g} % CI"
+    return format_interval_head(result.settings.level)
 
 
 def _format_interval(estimate: Estimate) -> str | None:

@@ -122,8 +122,8 @@ def _render_grid(grid: Grid, width: int | None) -> list[str]:
     columns, dropped = _drop_columns(grid, columns, width)
     lines = [line for part in _split_columns(columns, grid.left, width) for line in part]
     if dropped:
-        names = ", ".join(dropped)
-        note = f"Not shown at this width: {names}. A file (-o) and --format json have all columns."
+        names = ", ".join(dict.fromkeys(dropped))
+        note = f"Not shown at this width: {names} (-o FILE or --format json has all columns)."
         lines += wrap_words(note, min(width, PAGE_WIDTH))
     return [*title, *lines]
 

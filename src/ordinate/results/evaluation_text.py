@@ -22,7 +22,7 @@ from ordinate.results.per_level import LEVEL_METRICS
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation, Score
 
-MOST_SUBGROUPS, MOST_DIFFERENCES = 6, 3  # groups in one grid
+MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # groups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
 MOST_LEVELS = 20  # of a scale whose levels are shown one by one
 FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
@@ -378,7 +378,7 @@ def _describe_subgroups(result: "Evaluation") -> list[str]:
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
     groups = result.list_subgroups()
-    fit = MOST_SUBGROUPS if result.interval is None else MOST_DIFFERENCES
+    fit = MOST_SUBGROUPS if result.interval is None else MOST_WITH_INTERVALS
     return [
         _make_side_by_side_grid(result, groups[k : k + fit]) for k in range(0, len(groups), fit)
     ]
@@ -389,8 +389,8 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     groups = [(name, part) for name, part in result.list_subgroups() if part.difference_from_rest]
     groups = groups[:1] if len(groups) == 2 else groups
     grids = []
-    for start in range(0, len(groups), MOST_DIFFERENCES):
-        part = groups[start : start + MOST_DIFFERENCES]
+    for start in range(0, len(groups), MOST_WITH_INTERVALS):
+        part = groups[start : start + MOST_WITH_INTERVALS]
         rows: list[tuple[Cell, ...]] = [
             (
                 metric,
@@ -404,18 +404,13 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
 
 
 def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evaluation]]") -> Grid:
-    header = ("metric", "(all)", *(group for group, _ in groups))
-    counts: tuple[Cell, ...] = (
-        "items",
-        result.confusion_matrix.n,
-        *(part.confusion_matrix.n for _, part in groups),
-    )
+    counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
-        for name, score in result.metrics.items()
+        (name, *(_format_score(part.metrics[name]) for _, part in groups))
+        for name in result.metrics
     ]
-    return Grid("Subgroups", header, (counts, *rows))
+    return Grid("Subgroups", ("metric", *(group for group, _ in groups)), (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:
-    return score.value if score.estimate is None else format_with_interval(score.estimate, digits=2)
+    return score.value if score.estimate is None else format_with_interval(score.estimate)

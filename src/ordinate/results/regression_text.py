@@ -231,19 +231,14 @@ def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
     groups = result.list_subgroups()
     if not groups:
         return []
-    header = ("metric", "(all)", *(name for name, _ in groups))
-    counts: tuple[Cell, ...] = ("items", result.summary.n, *(part.summary.n for _, part in groups))
+    counts: tuple[Cell, ...] = ("items", *(part.summary.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, format_estimate(found), *(format_estimate(part.metrics[name]) for _, part in groups))
-        for name, found in result.metrics.items()
+        (name, *(format_estimate(part.metrics[name]) for _, part in groups))
+        for name in result.metrics
     ]
     rows += [
-        (
-            name,
-            format_estimate(found),
-            *(format_estimate(part.prediction_intervals[name]) for _, part in groups),
-        )
-        for name, found in result.prediction_intervals.items()
+        (name, *(format_estimate(part.prediction_intervals[name]) for _, part in groups))
+        for name in result.prediction_intervals
         if all(name in part.prediction_intervals for _, part in groups)
     ]
-    return [Grid("Subgroups", header, (counts, *rows))]
+    return [Grid("Subgroups", ("metric", *(name for name, _ in groups)), (counts, *rows))]
