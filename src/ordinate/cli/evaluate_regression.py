@@ -392,6 +392,7 @@ class _RegressionRun:
         return parts
 
     def _build_residuals(self, items: "RegressionItems") -> _ReportPart:
+        from ordinate.render import Document
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -405,7 +406,9 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        return _ReportPart("residuals", found, [*found.blocks(), *([NOT_GROUPED_NOTE] * grouped)])
+        notes = (NOT_GROUPED_NOTE,) if grouped else ()
+        document = Document("Residuals", (found.document(),), notes=notes)
+        return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionItems") -> _ReportPart:
         from ordinate.results.regression_comparison import compare_regression
@@ -424,7 +427,7 @@ class _RegressionRun:
             interval=self.level,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return _ReportPart("comparison", found, [*([left] * (found.n < given)), *found.blocks()])
+        return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
 
     def _levels(self, result: "RegressionEvaluation", items: "RegressionItems") -> _ReportPart:
         from dataclasses import replace
@@ -435,7 +438,7 @@ class _RegressionRun:
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", *document.blocks])
+        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""
@@ -447,7 +450,7 @@ class _RegressionRun:
         columns = replace(_parse_columns(self.options), row_order=False, **apart)
         other, _ = self.evaluate_files([self.options.shifted], columns, None)
         found = evaluate_shift(result, other)
-        return _ReportPart("shifted", found, found.blocks())
+        return _ReportPart("shifted", found, [found.document()])
 
 
 def parse_alpha(options: argparse.Namespace) -> float:

@@ -219,7 +219,9 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
         width = find_terminal_width() if report is None else None
-        text = render(result(), options.format or _infer_format(options.output), width=width)
+        shown = options.format or _infer_format(options.output)
+        details = getattr(options, "details", None)
+        text = render(result(), shown, width=width, details=details)
         if report is None:
             sys.stdout.write(text)
         else:

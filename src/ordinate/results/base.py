@@ -26,6 +26,7 @@ from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_w
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
 LONGEST_TITLE = 80  # characters of a title in a repr
+MOST_FILES = 12  # named in a report
 NO_GROUP = "(none)"  # how items without a group are shown
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -257,3 +258,9 @@ class Origin(Serializable):
     files: tuple[str, ...] = ()
     match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
+
+    def name_files(self) -> str:
+        """Return a sentence that names the files, with a space after it, or nothing."""
+        more = len(self.files) - MOST_FILES
+        named = ", ".join(self.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
+        return f"Read from {named}. " if named else ""

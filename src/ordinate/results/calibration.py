@@ -24,8 +24,8 @@ from ordinate.metrics import Metric
 from ordinate.metrics.calibration import count_ordered_pairs
 from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TERMS, decompose_score
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_interval_head, format_p_value
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -60,6 +60,8 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
+SIGNIFICANT = 0.05  # a smaller p of the first calibration error is called miscalibration
+SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the groups."
 APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins
 
@@ -260,12 +262,36 @@ class Calibration(Result):
     def document(self) -> Document:
         """Return the report for people."""
         title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
-        return Document(title, tuple(self.blocks()))
+        grids = (self._make_metrics_grid(), self._bins(), self._levels())
+        return Document(
+            title,
+            (*grids, self._make_decomposition_grid()),
+            verdict=self._write_verdict(),
+            notes=(*self.notes, *self._list_notes()),
+        )
 
-    def blocks(self) -> list[str | Grid]:
-        """Return the sentences and grids of the report."""
-        grids = [self._bins(), self._levels(), self._make_decomposition_grid()]
-        return [self._make_metrics_grid(), *self.notes, *self._write_sentences(), *grids]
+    def _write_verdict(self) -> str:
+        """Say whether the probabilities are calibrated, and to which side they are not."""
+        top = self.summary.bins["top", self.bins]
+        confidence, accuracy = (float(x.sum() / top.weight.sum()) for x in (top.f, top.o))
+        sides = f"mean confidence {format_cell(confidence)}, accuracy {format_cell(accuracy)}"
+        side = "overconfident" if confidence > accuracy else "underconfident"
+        tested = {
+            name: score
+            for name, score in self.metrics.items()
+            if score.perfect_calibration and not math.isnan(score.perfect_calibration.p)
+        }
+        if not tested:
+            return f"On average the probabilities are {side}: {sides}."
+        name, score = next(iter(tested.items()))
+        value = format_cell(score.value)
+        usual, p = score.perfect_calibration.mean, score.perfect_calibration.p  # type: ignore[union-attr] # tested ones have it
+        error = f"{name} {value}, {format_cell(usual)} if calibrated, p {format_p_value(p)}"
+        if p > SIGNIFICANT:
+            return f"There is no sign of miscalibration ({error}): {sides}."
+        by_turns = "over- and underconfident by turns"
+        side = by_turns if abs(confidence - accuracy) < SLIGHT_GAP else side
+        return f"The probabilities are {side} ({error}): {sides}."
 
     # --- its grids -----------------------------------------------------------------------------
 
@@ -273,9 +299,9 @@ class Calibration(Result):
         title = () if self.interval is None else (format_interval_head(self.interval.level),)
         header = ("metric", "better", "value", *title, "gold shares", "if calibrated", "p")
         rows = tuple(_make_metric_row(name, w, self.interval) for name, w in self.metrics.items())
-        return Grid("Probabilities", header, rows, left=2)
+        return Grid("Probabilities", header, rows, left=2, optional=("gold shares",))
 
-    def _write_sentences(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         lines, errors = [LEGEND], [score.perfect_calibration for score in self.metrics.values()]
         if any(perfect is not None and math.isnan(perfect.p) for perfect in errors):
             lines.append(DEPENDENT_EVENTS_NOTE)
@@ -299,6 +325,7 @@ class Calibration(Result):
                 *(_none_if_undefined(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
             for row in self.list_bins()
+            if row["count"]
         )
         header = ("highest probability", "count", "accuracy", "confidence", "gap")
         return Grid("Confidence bins", header, rows)
@@ -317,7 +344,8 @@ class Calibration(Result):
             "mean probability",
             "gold share",
         )
-        return Grid("Probabilities of the levels", header, rows)
+        optional = ("mean probability", "predicted")
+        return Grid("Probabilities of the levels", header, rows, optional=optional)
 
     def _make_decomposition_grid(self) -> Grid:
         header = ("score", *(term.replace("_", " ") for term in DECOMPOSITION_TERMS), "sum")
@@ -431,7 +459,7 @@ def _make_metric_row(
         *(() if intervals is None else (format_interval(found.low, found.high),)),
         None if math.isnan(score.base_rate) else score.base_rate,
         None if perfect is None else perfect.mean,
-        None if perfect is None or math.isnan(perfect.p) else f"{perfect.p:.4f}",
+        None if perfect is None or math.isnan(perfect.p) else format_p_value(perfect.p),
     )
 
 

@@ -22,7 +22,7 @@ from ordinate.inference.regression import (
     resample_poisson,
 )
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -110,7 +110,7 @@ class RegressionEvaluation(Result):
     interval: ConfidenceIntervals | None = None
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
     prediction_intervals: dict[str, Estimate] = field(default_factory=dict)
-    sections: tuple[str | Grid, ...] = ()  # further parts of the report
+    sections: tuple[Block, ...] = ()  # further parts of the report
     further: Record = field(default_factory=dict)  # and of the JSON, by name
     further_rows: tuple[Record, ...] = ()  # and of the CSV
 

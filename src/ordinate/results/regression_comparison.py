@@ -30,6 +30,7 @@ from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.render import Document, Grid
 from ordinate.render.estimates import (
     describe_clusters,
+    format_count,
     format_difference,
     format_estimate,
     format_estimate_interval,
@@ -170,16 +171,16 @@ class RegressionComparison(Result):
     def document(self) -> Document:
         """Return the report for people."""
         unit = f", target in {self.unit}" if self.unit else ""
-        title = f"{len(self.models)} models, {self.n:,} item{'' if self.n == 1 else 's'}{unit}"
-        return Document(title, tuple(self.blocks()))
-
-    def blocks(self) -> list[str | Grid]:
-        """Return sentences and grids for a report."""
-        blocks: list[str | Grid] = [" ".join(self.conclusions.values()), *_make_model_grids(self)]
-        blocks += [*_describe_uncertainty(self), *_make_difference_grids(self)]
+        title = f"{len(self.models)} models, {format_count(self.n)}{unit}"
+        first, *others = self.conclusions.values()
         more = len(self.differences) - MOST_PAIRS
-        blocks += [f"{more:,} more differences are in the JSON report."] if more > 0 else []
-        return [*blocks, _explain_columns(self)]
+        left_out = [f"{more:,} more differences are in the JSON report."] if more > 0 else []
+        return Document(
+            title,
+            (*_make_model_grids(self), *_make_difference_grids(self), *left_out, " ".join(others)),
+            verdict=first,
+            notes=(*_describe_uncertainty(self), _explain_columns(self)),
+        )
 
 
 def compare_regression(
@@ -520,7 +521,8 @@ def _make_difference_grids(result: RegressionComparison) -> list[Grid]:
         for pair in result.differences[:MOST_PAIRS]
     )
     title = "Differences on the same items, first less second"
-    grid = Grid(title, (*header, "p", "adjusted p", "the first is"), rows, left=3)
+    header = (*header, "p", "adjusted p", "the first is")
+    grid = Grid(title, header, rows, left=3, optional=("p",))
     return [grid] if rows else []
 
 

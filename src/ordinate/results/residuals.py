@@ -15,7 +15,7 @@ from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.estimates import format_number
 from ordinate.results.arguments import IntervalOption, resolve_intervals
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
@@ -150,15 +150,9 @@ class ResidualAnalysis(Result):
         empty = dict.fromkeys(_COLUMNS)
         return [empty | row for row in rows]
 
-    def blocks(self) -> list[str | Grid]:
-        """Return the sentences and grids of the report."""
-        return describe_residuals(self)
-
     def document(self) -> Document:
         """Return the report for people."""
-        unit = f", target in {self.unit}" if self.unit else ""
-        count = f"{self.summary.n:,} item{'' if self.summary.n == 1 else 's'}"
-        return Document(f"Residuals of {count}{unit}", tuple(self.blocks()))
+        return describe_residuals(self)
 
 
 _BIN_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")

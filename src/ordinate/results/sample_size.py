@@ -17,6 +17,7 @@ from ordinate.inference.system_differences import resample_jointly
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
+from ordinate.render.estimates import format_count, format_interval_head
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.summaries import Panel
@@ -284,16 +285,22 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     level = f"{100 * plan.settings.level:g} %"
     grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (_describe_answer(plan), grid, *plan.origin.notes))
+    return Document(title, (grid,), _state_answer(plan), plan.origin.notes)
 
 
-def _describe_answer(plan: SampleSizePlan) -> str:
-    parts = [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
+def _state_answer(plan: SampleSizePlan) -> str:
+    parts = []
     if plan.needed is not None:
         parts.append(
             f"To see a difference of {plan.settings.difference:g} between two systems like these "
             f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
         )
+    parts += [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
+    if plan.spread is None:
+        first = plan.outlooks[0]
+        width = format_cell(next(iter(first.widths.values())))
+        level = format_interval_head(plan.settings.level)
+        parts.append(f"With {format_count(first.items)} its {level} is about {width} wide.")
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
     if plan.panel.group_values:
