@@ -15,16 +15,17 @@ from ordinate.errors import NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.postprocess.prediction_sets import PredictionSetEvaluation, evaluate_prediction_sets
+from ordinate.postprocess.conformal_sets import PredictionSetEvaluation, evaluate_prediction_sets
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell
-from ordinate.render.estimates import format_with_interval
+from ordinate.render.estimates import format_count, format_with_interval
+from ordinate.render.model_names import use_short_names
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Origin, Result, to_json_label
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation, Score
 from ordinate.summaries import ConfusionMatrix
 
-METRICS_PER_GRID = 4  # metrics in one grid
+METRICS_PER_GRID = 2  # metrics in one grid
 OTHER_RULES: tuple[DecisionRule, ...] = ("argmax", "rounded_mean")
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (
@@ -199,19 +200,28 @@ class ModelOverview(Result):
 
     def document(self) -> Document:
         """Return the report."""
-        blocks: list[str | Grid] = [
-            *self.notes,
-            *(_describe_test_set(one.test_set) for one in self.tests),
-        ]
         starts = range(0, len(self.shown), METRICS_PER_GRID)
-        blocks += [
-            self._build_grid(self.shown[start : start + METRICS_PER_GRID]) for start in starts
-        ]
-        blocks += [self._build_rule_grid(), self._build_set_grid(), CHANCE_NOTE]
-        models = len({model for one in self.tests for model in one.test_set.of_models})
-        sets = len(self.tests)
-        title = f"{models} model{'' if models == 1 else 's'} on {sets} test set"
-        return Document(title + ("" if sets == 1 else "s"), tuple(blocks))
+        grids = [self._build_grid(self.shown[start : start + METRICS_PER_GRID]) for start in starts]
+        models = list(
+            dict.fromkeys(model for one in self.tests for model in one.test_set.of_models)
+        )
+        title = (
+            f"{format_count(len(models), 'model')} on {format_count(len(self.tests), 'test set')}"
+        )
+        document = Document(
+            title,
+            (*grids, self._build_rule_grid(), self._build_set_grid()),
+            verdict=" ".join(map(self._state_best, self.tests)),
+            notes=(CHANCE_NOTE, *self.notes, *(_describe_test_set(x.test_set) for x in self.tests)),
+        )
+        return use_short_names(document, models)
+
+    def _state_best(self, test: DatasetEvaluation) -> str:
+        """Say which model is best on a test set, by the first metric of the tables."""
+        name, one = self.metrics[0].expression, test.models[0]
+        value = format_cell(_format_score(one.evaluation.metrics[name]))
+        flag = f", {one.flag}" if one.flag else ""
+        return f"{test.test_set.name}: {one.model} has the best {name}, {value}{flag}."
 
     def _build_grid(self, names: Sequence[str]) -> Grid:
         """Return models and baselines in rows, metrics in columns."""
@@ -307,7 +317,7 @@ def _format_title(title: str, level: str | None) -> str:
 
 
 def _describe_test_set(test_set: SystemPredictions) -> str:
-    items = f"{len(test_set.gold):,} item{'' if len(test_set.gold) == 1 else 's'}"
+    items = format_count(len(test_set.gold))
     source = f"{test_set.name}: {items} of {test_set.file} on {test_set.scale}."
     return " ".join([source, *test_set.report_sentences])
 

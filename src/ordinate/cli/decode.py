@@ -4,17 +4,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath, parse_names
 from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
-    InputPath,
     add_metric_file_option,
     add_resampling_options,
     add_text_file_options,
     list_inputs,
     parse_comparison_settings,
     parse_delimiter,
-    parse_names,
 )
 from ordinate.errors import BadOption
 
@@ -87,13 +86,13 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records, render
+    from ordinate.render import csv_records, find_terminal_width, render
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
         levels = csv_records.render(_build_level_rows(result, ids, options.id))
-        report = render(result, options.format)
+        report = render(result, options.format, width=find_terminal_width())
         if out is None:
             sys.stdout.write(levels)
             sys.stderr.write(report)

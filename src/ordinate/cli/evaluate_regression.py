@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import InputPath, parse_delimiter, parse_names
+from ordinate.cli.flags import InputPath, parse_names
+from ordinate.cli.options import (
+    parse_delimiter,
+)
 from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
@@ -92,10 +95,7 @@ def evaluate_regression_files(
         result,
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
-        further_rows=(
-            *_list_interval_rows(result),
-            *(row for part in parts for row in part.rows()),
-        ),
+        further_rows=tuple(row for part in parts for row in part.rows()),
     )
 
 
@@ -127,9 +127,9 @@ def _refuse_label_options(options: argparse.Namespace) -> None:
 def _refuse_conflicts(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what does not go together."""
     if options.against:
-        from ordinate.results.regression_comparison import check_model_count
+        from ordinate.results.arguments import check_system_count
 
-        check_model_count(1 + len(parse_names("--against", options.against)))
+        check_system_count(1 + len(parse_names("--against", options.against)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and options.lower is None:
@@ -308,7 +308,7 @@ class _RegressionRun:
         named = " and ".join(dict.fromkeys(rough))
         note = f"Of files, {named} is at most half a per cent from the exact value."
         notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.joined, notes)
+        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
 
     def _denormalize_summary(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""
@@ -392,6 +392,7 @@ class _RegressionRun:
         return parts
 
     def _build_residuals(self, items: "RegressionItems") -> _ReportPart:
+        from ordinate.render import Document
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -405,7 +406,9 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        return _ReportPart("residuals", found, [*found.blocks(), *([NOT_GROUPED_NOTE] * grouped)])
+        notes = (NOT_GROUPED_NOTE,) if grouped else ()
+        document = Document("Residuals", (found.document(),), notes=notes)
+        return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionItems") -> _ReportPart:
         from ordinate.results.regression_comparison import compare_regression
@@ -424,7 +427,7 @@ class _RegressionRun:
             interval=self.level,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return _ReportPart("comparison", found, [*([left] * (found.n < given)), *found.blocks()])
+        return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
 
     def _levels(self, result: "RegressionEvaluation", items: "RegressionItems") -> _ReportPart:
         from dataclasses import replace
@@ -435,7 +438,7 @@ class _RegressionRun:
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", *document.blocks])
+        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""
@@ -447,31 +450,12 @@ class _RegressionRun:
         columns = replace(_parse_columns(self.options), row_order=False, **apart)
         other, _ = self.evaluate_files([self.options.shifted], columns, None)
         found = evaluate_shift(result, other)
-        return _ReportPart("shifted", found, found.blocks())
+        return _ReportPart("shifted", found, [found.document()])
 
 
 def parse_alpha(options: argparse.Namespace) -> float:
     """Return the share of targets that prediction intervals should leave out."""
     return ALPHA if options.alpha is None else float(options.alpha)
-
-
-def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of prediction intervals."""
-    from ordinate.metrics import find_metric
-    from ordinate.results.base import to_flat_record
-    from ordinate.results.regression_text import get_interval_unit
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
-
-    return [
-        {"part": "prediction_intervals", "group": group, "metric": name}
-        | to_flat_record(one)
-        | {
-            "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.summary.n,
-        }
-        for group, part in [("", result), *result.list_subgroups()]
-        for name, one in part.prediction_intervals.items()
-    ]
 
 
 # --- levels ---------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
-    from ordinate.render import render
+    from ordinate.render import find_terminal_width, render
     from ordinate.results.metric_catalogue import MetricCatalogue
 
     task = options.of
@@ -48,5 +48,5 @@ def run(options: argparse.Namespace) -> int:
         if options.name
         else MetricCatalogue.list_all(task or "labels")
     )
-    sys.stdout.write(render(catalogue, options.format))
+    sys.stdout.write(render(catalogue, options.format, width=find_terminal_width()))
     return 0

@@ -22,6 +22,7 @@ from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
 from ordinate.render.atomic_files import TEMPORARY_PREFIX, UNLOCKED_PREFIX
+from ordinate.render.estimates import format_count
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_label
 
@@ -277,7 +278,7 @@ class _DataCheck:
             self._add("error", TRAINING, f"Items are of {len(present)} level; two are needed.")
         for k in present:
             if (items := counts[k]) < FOLDS:
-                few = f"{items} item{'' if items == 1 else 's'}: fewer than {FOLDS} folds"
+                few = f"{format_count(items)}: fewer than {FOLDS} folds"
                 self._add("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
         if absent := [str(self.scale.labels[k]) for k in range(len(self.scale)) if not counts[k]]:
             what = f"There are no items of {', '.join(absent)}; models keep the whole scale."

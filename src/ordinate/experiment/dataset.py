@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
 from ordinate.experiment.safe_files import hash_file
 from ordinate.readers.external_predictions import ID_COLUMN_NAMES
-from ordinate.readers.feature_matrix import read_column_names
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.scale import PRESETS, Scale
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 

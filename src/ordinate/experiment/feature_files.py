@@ -14,7 +14,7 @@ import numpy as np
 from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, shorten
 from ordinate.experiment.dataset import USUAL_NAMES, check_ids
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
-from ordinate.readers.feature_matrix import (
+from ordinate.readers.numeric_table import (
     read_column_names,
     read_csv_records,
     read_first_cells,

@@ -321,6 +321,11 @@ def failed(share):
     return x, y, rows
 
 
+def test_a_gaussian_process_refuses_more_rows_than_it_would_use():
+    with pytest.raises(BadOption, match="rows of gp takes an integer from 2 to 2000, not 100000"):
+        create_regressor("gp", {"rows": 100_000})
+
+
 def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():
     (x, y, rows), (_, right) = failed(0.02), data(400)
     robust, plain = (
