@@ -24,7 +24,9 @@ class Setting:
     """What is known of a setting beside its name, its type and its default.
 
     Numbers lie between `least` and `most`. `default` is how help shows the default where the value
-    itself says too little; `metavar` is what help writes for the value.
+    itself says too little; `metavar` is what help writes for the value. `letter` is a short flag
+    beside the long one, such as -e; `path` says that a file is read, or the folder of an
+    experiment or a search.
     """
 
     help: str
@@ -32,6 +34,8 @@ class Setting:
     least: float = -math.inf
     most: float = math.inf
     default: str | None = None
+    letter: str | None = None
+    path: Literal["file", "folder"] | None = None
 
 
 @dataclass(frozen=True)

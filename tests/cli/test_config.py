@@ -53,14 +53,15 @@ def test_a_whole_number_will_do_for_a_number_and_one_text_for_a_list(config):
     assert isinstance(found["weight_alpha"], float)
 
 
-def test_a_table_is_kept_as_json(config):
+def test_a_table_may_be_a_string_of_json(config):
     kinds = {"params": dict}
-    assert read_config(config("params = {cost = 5, kernel = 'rbf'}"), kinds) == {
-        "params": '{"cost": 5, "kernel": "rbf"}'
-    }
-    assert read_config(config("""params = '{"cost": 5}'"""), kinds) == {"params": '{"cost": 5}'}
+    expected = {"params": {"cost": 5, "kernel": "rbf"}}
+    assert read_config(config("params = {cost = 5, kernel = 'rbf'}"), kinds) == expected
+    assert read_config(config(format_toml(expected)), kinds) == expected
     with pytest.raises(BadOption, match="params takes a table, such as"):
         read_config(config("params = 3"), kinds)
+    with pytest.raises(BadOption, match="params takes a JSON object"):
+        read_config(config("params = '[3]'"), kinds)
 
 
 def test_the_command_line_wins(config):

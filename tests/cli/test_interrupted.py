@@ -26,9 +26,12 @@ def stopped(_):
     ],
 )
 def test_interrupted_commands_say_whether_they_go_on(monkeypatch, words, resumes):
-    parser = main.build_parser()
+    parser = main.build_parser(words.split()[:1])
 
     class Stopped:
+        def __init__(self, whole):
+            self.whole = whole
+
         def parse_args(self, arguments):
             asked = parser.parse_args(arguments)
             asked.run = stopped

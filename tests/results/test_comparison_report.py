@@ -42,6 +42,15 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
     assert "no difference from twin" in found
 
 
+def test_the_differences_are_shown_of_every_metric_that_has_a_margin():
+    metrics = "accuracy,mae,quadratic_kappa"
+    shown = words(compared(GOLD, SYSTEMS, metrics, margins={"mae": 0.1}))
+    assert "Differences in accuracy (" in shown
+    assert "Differences in mae (" in shown
+    assert "Differences in quadratic_kappa (" not in shown
+    assert "inferior" in shown
+
+
 def test_the_conclusion_is_the_same_whoever_comes_first():
     turned = dict(reversed(SYSTEMS.items()))
     assert board_of(GOLD, SYSTEMS).conclusion.startswith("s0 leads on mae")

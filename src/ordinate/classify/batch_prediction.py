@@ -20,7 +20,7 @@ from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
-from ordinate.readers.feature_matrix import read_column_names
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.document import Cell

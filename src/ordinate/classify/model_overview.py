@@ -15,7 +15,7 @@ from ordinate.errors import NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.postprocess.prediction_sets import PredictionSetEvaluation, evaluate_prediction_sets
+from ordinate.postprocess.conformal_sets import PredictionSetEvaluation, evaluate_prediction_sets
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval

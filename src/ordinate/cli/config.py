@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ordinate.cli.flags import parse_json_object
 from ordinate.errors import BadInput, BadOption, shorten, suggest_names
 
 FlagTypes = Mapping[str, type]
@@ -24,7 +25,8 @@ TYPE_NAMES = {
 def merge_flags(given: Mapping[str, Any], path: str | None, types: FlagTypes) -> dict[str, Any]:
     """Return what the command line says, and where it says nothing, what the file says.
 
-    `types` has every flag that the file may set, by its name with underscores.
+    `types` has every flag that the file may set, by its name with underscores, as
+    `list_flag_types` returns it.
     """
     flags = {name: value for name, value in given.items() if name in types and value is not None}
     return flags if path is None else read_config(path, types, code=CODE_FLAG in given) | flags
@@ -83,7 +85,9 @@ def format_command(name: str, values: Mapping[str, Any]) -> str:
             words.append(f"--{'' if value else 'no-'}{format_flag(option)}")
         else:
             several = value if isinstance(value, (list, tuple)) else [value]
-            words += [word for one in several for word in (f"--{format_flag(option)}", str(one))]
+            for one in several:
+                said = json.dumps(one) if isinstance(one, dict) else str(one)
+                words += [f"--{format_flag(option)}", said]
     return shlex.join(words)
 
 
@@ -112,11 +116,15 @@ def _check_value(path: str, name: str, value: Any, type_: type) -> Any:
     elif type_ is float and type(value) is int:
         return float(value)
     elif type_ is dict and isinstance(value, (dict, str)):
-        # as the command line has it; what JSON lacks, such as dates, becomes a string
-        return value if isinstance(value, str) else json.dumps(value, default=str)
+        # what JSON lacks, such as dates, becomes a string
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        return parse_json_object(f"{path}: {format_flag(name)}", text)
+    elif issubclass(type_, str) and isinstance(value, str):
+        return type_(value)  # a path of its own type where the flag takes one
     elif type(value) is type_:
         return value
-    raise BadOption(f"{path}: {format_flag(name)} takes {TYPE_NAMES[type_]}, not {shorten(value)}.")
+    expected = TYPE_NAMES[str if issubclass(type_, str) else type_]
+    raise BadOption(f"{path}: {format_flag(name)} takes {expected}, not {shorten(value)}.")
 
 
 def _format_value(value: Any) -> str:
@@ -124,5 +132,7 @@ def _format_value(value: Any) -> str:
         return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, dict):
+        value = json.dumps(value)
     # JSON and TOML write strings, numbers and booleans alike, but for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,17 +4,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath, parse_names
 from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
-    InputPath,
     add_metric_file_option,
     add_resampling_options,
     add_text_file_options,
     list_inputs,
     parse_comparison_settings,
     parse_delimiter,
-    parse_names,
 )
 from ordinate.errors import BadOption
 

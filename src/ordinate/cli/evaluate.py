@@ -18,9 +18,9 @@ from ordinate.cli.evaluate_regression import (
     parse_alpha,
     refuse_regression_options,
 )
+from ordinate.cli.flags import InputPath, parse_names
 from ordinate.cli.options import (
     HelpFormatter,
-    InputPath,
     add_label_options,
     add_metric_file_option,
     add_output_options,
@@ -28,7 +28,6 @@ from ordinate.cli.options import (
     list_inputs,
     parse_delimiter,
     parse_metric_value,
-    parse_names,
     write_report,
 )
 from ordinate.errors import BadOption
@@ -256,7 +255,7 @@ def _evaluate_labels(
     found = count_files(
         options.files, columns, scale, options.missing, items=items, watch=watch_queries
     )
-    origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
+    origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
     with show_share("evaluating") as progress:
         result = Evaluation.from_summary(
             found.matrix,
@@ -264,6 +263,7 @@ def _evaluate_labels(
             by=found.by,
             groups=found.groups,
             second_rater=found.second_rater,
+            second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
             origin=origin,
@@ -338,7 +338,7 @@ def _evaluate_calibration(
         notes=(NOT_CLUSTERED_NOTE,) if clustered else (),
     )
     predicted = f"the most probable of {', '.join(found.columns)}"
-    return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
+    return result, Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
 
 
 def _evaluate_most_probable(

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import InputPath, parse_delimiter, parse_names
+from ordinate.cli.flags import InputPath, parse_names
+from ordinate.cli.options import (
+    parse_delimiter,
+)
 from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
@@ -92,10 +95,7 @@ def evaluate_regression_files(
         result,
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
-        further_rows=(
-            *_list_interval_rows(result),
-            *(row for part in parts for row in part.rows()),
-        ),
+        further_rows=tuple(row for part in parts for row in part.rows()),
     )
 
 
@@ -127,9 +127,9 @@ def _refuse_label_options(options: argparse.Namespace) -> None:
 def _refuse_conflicts(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what does not go together."""
     if options.against:
-        from ordinate.results.regression_comparison import check_model_count
+        from ordinate.results.arguments import check_system_count
 
-        check_model_count(1 + len(parse_names("--against", options.against)))
+        check_system_count(1 + len(parse_names("--against", options.against)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and options.lower is None:
@@ -308,7 +308,7 @@ class _RegressionRun:
         named = " and ".join(dict.fromkeys(rough))
         note = f"Of files, {named} is at most half a per cent from the exact value."
         notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.joined, notes)
+        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
 
     def _denormalize_summary(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""
@@ -456,25 +456,6 @@ class _RegressionRun:
 def parse_alpha(options: argparse.Namespace) -> float:
     """Return the share of targets that prediction intervals should leave out."""
     return ALPHA if options.alpha is None else float(options.alpha)
-
-
-def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of prediction intervals."""
-    from ordinate.metrics import find_metric
-    from ordinate.results.base import to_flat_record
-    from ordinate.results.regression_text import get_interval_unit
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
-
-    return [
-        {"part": "prediction_intervals", "group": group, "metric": name}
-        | to_flat_record(one)
-        | {
-            "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.summary.n,
-        }
-        for group, part in [("", result), *result.list_subgroups()]
-        for name, one in part.prediction_intervals.items()
-    ]
 
 
 # --- levels ---------------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
     EXIT_CODES,
     HelpFormatter,
-    InputPath,
     add_experiment_options,
     add_output_options,
     open_experiment,

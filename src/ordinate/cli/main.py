@@ -4,36 +4,36 @@ import argparse
 import io
 import os
 import sys
+from collections.abc import Collection
+from importlib import import_module
 from typing import NoReturn
 
 from ordinate import __version__
-from ordinate.cli import (
-    check,
-    compare,
-    decode,
-    evaluate,
-    features,
-    init,
-    meta,
-    metrics,
-    options,
-    power,
-    predict,
-    properties,
-    rank,
-    study,
-    surrogate,
-    tune,
-)
+from ordinate.cli import options
 from ordinate.errors import OrdinateError, replace_control_characters
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
-COMMANDS = (
-    *(evaluate, compare, power, decode),
-    *(init, check, features, tune, predict, rank),
-    surrogate,
-    *(metrics, properties, meta, study),
-)
+# Each in a module of its name, which is imported when the command is asked for.
+COMMANDS = {
+    "evaluate": "evaluate predicted against gold levels, or a regression",
+    "compare": "compare systems on the same items",
+    "power": "plan how many items a comparison takes",
+    "decode": "turn probabilities into the levels that a metric rewards",
+    "init": "lay out an experiment folder with example texts",
+    "check": "say what is missing or odd in an experiment folder",
+    "features": "make feature sets of the texts of an experiment",
+    "tune": "find the best model for a metric, from labelled data and feature sets",
+    "predict": "predict levels with a saved model",
+    "rank": "rank saved models and external predictions",
+    "tune-regression": "find the best regression model for a table of numbers",
+    "predict-regression": "predict new rows with a saved regression model",
+    "compare-searches": "compare the winners of several regression searches",
+    "analyze-search": "show what a search found, and which hyperparameters mattered",
+    "metrics": "list the metrics, or explain one",
+    "properties": "say which formal properties metrics have",
+    "meta": "meta-evaluation: which metrics deserve trust on your systems",
+    "study": "run an experiment on metrics again",
+}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -44,8 +44,8 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def build_parser() -> CommandParser:
-    """Return the parser of all commands."""
+def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
+    """Return the parser of all commands; those that are not asked for `whole` have no flags."""
     top = CommandParser(
         prog="ordinate",
         description="Evaluate, compare and tune models whose outcomes are ordered.",
@@ -54,8 +54,11 @@ def build_parser() -> CommandParser:
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_to(commands)
+    for name, summary in COMMANDS.items():
+        if name in whole:
+            import_module(f"ordinate.cli.{name.replace('-', '_')}").add_to(commands)
+        else:
+            commands.add_parser(name, help=summary)
     return top
 
 
@@ -65,8 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a character
-    parsed = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parsed = argparse.Namespace()
     try:
+        parsed = build_parser(words[:1]).parse_args(words)
         options.load_metric_files(getattr(parsed, "load", ()))
         code: int = parsed.run(parsed)
         sys.stdout.flush()

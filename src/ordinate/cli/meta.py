@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
     HelpFormatter,
-    InputPath,
     add_metric_file_option,
     add_output_options,
     add_text_file_options,
@@ -239,5 +239,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
         lenient=options.lenient,
         watch=watch_queries,
     )
-    origin = Origin(options.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        options.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return found.panel, origin, [asdict(one) for one in found.irregular]

@@ -1,13 +1,13 @@
 """Options that several commands share, and their parsing."""
 
 import argparse
-import csv
 import math
 import sys
 from collections.abc import Callable, Iterable
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath, StorePath, parse_names
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
 
@@ -18,23 +18,16 @@ if TYPE_CHECKING:
     from ordinate.results.leaderboard import ComparisonSettings
 
 
-class InputPath(str):
-    """A path that a command reads, and so never writes: the type of every flag that names one."""
-
-    __slots__ = ()
-
-
-class StorePath(InputPath):
-    """The folder of an experiment or of a search, in which reports may be written."""
-
-    __slots__ = ()
-
-
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help whose sentences are wrapped, and whose examples stand as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else fill(text, width, initial_indent=indent)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if isinstance(action, argparse.BooleanOptionalAction):
+            return ", ".join(action.option_strings[:-1]).replace("--", "--[no-]")
+        return super()._format_action_invocation(action)
 
 
 REPORT_FORMATS = tuple(RENDERERS)
@@ -305,17 +298,6 @@ def parse_delimiter(text: str | None) -> str | None:
     if len(character) != 1 or character in '\r\n"':
         raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
     return character
-
-
-def parse_names(option: str, text: str) -> tuple[str, ...]:
-    """Return names separated by commas; a name with a comma stands in quotes."""
-    try:
-        found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    except csv.Error:
-        found = []
-    if not found or not all(found):
-        raise BadOption(f"{option} takes names separated by commas, such as a,b, not {text!r}.")
-    return tuple(found)
 
 
 def parse_metric_value(

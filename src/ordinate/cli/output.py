@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ordinate.cli.options import StorePath
+from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.experiment.layout import refuse_reserved_path
 from ordinate.render import atomic_files

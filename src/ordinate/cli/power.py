@@ -3,13 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import parse_names
 from ordinate.cli.options import (
     HelpFormatter,
     add_metric_file_option,
     add_output_options,
     add_resampling_options,
     add_system_options,
-    parse_names,
     read_systems,
     write_report,
 )
@@ -71,7 +71,9 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
         options.seed,
     )
     found = read_systems(options, check_system_count)
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return SampleSizePlan.from_panel(found.panel, metric, settings, origin=origin)
 
 

@@ -4,10 +4,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
-    InputPath,
     add_experiment_options,
     list_inputs,
     open_experiment,

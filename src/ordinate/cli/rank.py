@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
     HelpFormatter,
-    InputPath,
     add_experiment_options,
     add_metric_file_option,
     add_output_options,
@@ -104,15 +104,18 @@ def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
         require_one_scale,
         select_test_sets,
     )
-    from ordinate.classify.trained_model import list_model_names, load_models
+    from ordinate.classify.trained_model import load_models
     from ordinate.cli.progress import show_share
     from ordinate.readers.external_predictions import PredictionColumns
     from ordinate.scale import Scale
+    from ordinate.search.saved_models import list_model_names
 
     metric, settings = _parse_metric(options.by), parse_comparison_settings(options)
     experiment = open_experiment(options)
     stems = select_test_sets(experiment, options.test)
-    externals_only = options.external and not options.model and not list_model_names(experiment)
+    externals_only = (
+        options.external and not options.model and not list_model_names(experiment.root)
+    )
     models = [] if externals_only else load_models(experiment, options.model)
     declared = None if options.scale is None else Scale.of(options.scale)
     scale = require_one_scale(models, declared) or experiment.scale()

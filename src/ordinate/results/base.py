@@ -256,7 +256,7 @@ class Origin(Serializable):
     gold: str = "gold"
     predicted: str = "predicted"
     files: tuple[str, ...] = ()
-    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
 
     def name_files(self) -> str:
@@ -267,9 +267,9 @@ class Origin(Serializable):
 
     def describe_join(self, side: str) -> list[str]:
         """Return a sentence on the ids that were matched with those of gold or of the targets."""
-        if not self.joined:
+        if not self.match_counts:
             return []
-        matched, missing, unknown = (f"{n:,}" for n in self.joined.values())
+        matched, missing, unknown = (f"{n:,}" for n in self.match_counts.values())
         joined = (
             f"Joined by id: {matched} matched, {missing} {side} without a prediction, {unknown}"
         )

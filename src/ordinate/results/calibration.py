@@ -1,7 +1,8 @@
 """Calibration: what predicted probabilities are worth."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.errors import NoItems
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.probability_scores import (
@@ -32,8 +34,11 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
-from ordinate.scale import resolve_scale
+from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries.probabilities import arrange_columns
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
+from ordinate.summaries.tabulation import check_same_length, convert_weights, encode_positions
 
 DEFAULT_METRICS = (
     "ece",
@@ -120,8 +125,10 @@ class Calibration(Result):
         renormalize: bool = False,
         bins: int = 10,
         interval: IntervalOption = 0.95,
+        seed: int | None = None,
     ) -> "Calibration":
         """Evaluate probabilities, one column for each level in the order of the scale."""
+        intervals = resolve_intervals(interval, seed=seed)
         declared = resolve_scale(scale, gold, gold)
         selected = select_probability_metrics(metrics, bins)
         blocks = Reliability.of(
@@ -135,7 +142,7 @@ class Calibration(Result):
             renormalize=renormalize,
             blocks=JACKKNIFE_BLOCKS,
         )
-        return cls.from_blocks(blocks, selected, bins=bins, interval=interval)
+        return cls.from_blocks(blocks, selected, bins=bins, interval=intervals)
 
     @classmethod
     def from_blocks(
@@ -349,9 +356,38 @@ class Calibration(Result):
         return Grid("Where the scores come from", header, rows)
 
 
+def calibrate_subgroups(
+    gold: Any,
+    probabilities: Any,
+    by: Any,
+    *,
+    scale: Scale,
+    columns: Iterable[Any] | None,
+    weights: Any,
+    **options: Any,
+) -> dict[Hashable, Calibration]:
+    """Return the calibration of each subgroup, as that of its items alone."""
+    rows = arrange_columns(scale, probabilities, columns)
+    weighing = convert_weights(weights, len(rows))
+    labels = np.empty(len(scale) + 1, object)
+    labels[:-1] = scale.labels
+    truth = labels[encode_positions(scale, gold, "gold", weighing)]
+    subgroups = factorize_column(by, "by")
+    check_same_length(len(rows), len(subgroups.codes), "rows of probabilities", "values of by")
+    parts = {}
+    for code, name in enumerate(subgroups.values):
+        own = subgroups.codes == code
+        weight = None if weighing is None else weighing[own]
+        with suppress(NoItems):  # all of them are dropped
+            parts[name] = Calibration.of(
+                truth[own], rows[own], scale=scale, weights=weight, **options
+            )
+    return parts
+
+
 def select_probability_metrics(metrics: MetricSelection, bins: int) -> list[Metric]:
     """Return the selected metrics of probabilities, in the report's bins."""
-    selected = select_metrics(metrics or list(DEFAULT_METRICS), Reliability)
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Reliability)
     return [
         metric.with_options(bins=bins)
         if bins != 10 and "bins" in metric.parameters and "bins" not in metric.options
@@ -372,7 +408,7 @@ def _score_metric(
     metric: Metric, blocks: Reliability, summary: Reliability, intervals: ConfidenceIntervals | None
 ) -> ProbabilityScore:
     if intervals is None:
-        estimate = make_point_estimate(float(metric(summary)), "no interval was asked for")
+        estimate = make_point_estimate(float(metric(summary)))
     else:
         estimate = estimate_probability_metric(metric, blocks, intervals)
     perfect = (

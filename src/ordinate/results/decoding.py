@@ -15,6 +15,7 @@ from ordinate.render.estimates import (
     format_headline,
     format_interval_head,
     format_percent,
+    join_names,
 )
 from ordinate.results.base import (
     BETTER_VALUES,
@@ -47,6 +48,12 @@ METHOD_TEXTS = {
 TRADE_OFF_NOTE = (
     "Decoding trades one metric for another: the first line is what it was for. The intervals are "
     "of the difference on the same rows, for each metric alone."
+)
+
+
+NEAR_ZERO_NOTE = (
+    "Where the best value is 0, the difference is that of the distances from 0: of {names}, "
+    "decoded is better where it is below 0."
 )
 
 
@@ -147,14 +154,21 @@ class Decoding(Result):
             },
         }
 
+    def _explain_differences(self) -> list[str]:
+        """Say what the differences mean, those of distances from 0 as well."""
+        if self.comparison is None:
+            return []
+        boards = self.comparison.leaderboards.items()
+        near = [name for name, board in boards if board.metric.direction == "zero"]
+        return [TRADE_OFF_NOTE] + ([NEAR_ZERO_NOTE.format(names=join_names(near))] if near else [])
+
     def document(self) -> Document:
         """Return the report for people."""
-        trade_off = () if self.comparison is None else (TRADE_OFF_NOTE,)
         return Document(
             f"{format_count(len(self.decoded), 'row')} decoded for {self.metric} on {self.scale}",
             (*self._make_comparison_grids(), self._levels()),
             verdict=f"{self._state_gain()} {self._state_changes()}",
-            notes=(*trade_off, self._describe_method(), *self.notes),
+            notes=(*self._explain_differences(), self._describe_method(), *self.notes),
         )
 
     def _state_gain(self) -> str:

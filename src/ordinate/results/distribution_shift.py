@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
+from ordinate.inference.estimates import estimate_difference
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
@@ -21,9 +22,8 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.subgroups import estimate_difference
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
+from ordinate.summaries.tabulation import convert_to_numbers
 
 Floats = NDArray[np.float64]
 EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column

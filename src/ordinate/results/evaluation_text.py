@@ -402,8 +402,27 @@ def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evalu
         (name, *(_format_score(part.metrics[name]) for _, part in groups))
         for name in result.metrics
     ]
+    parts = [part for _, part in groups]
+    rows += [
+        (f"{name} of the second rater", *(_format_second_rater(part, name) for part in parts))
+        for name in result.second_rater or ()
+    ]
+    rows += [
+        (name, *(_format_probability_score(part, name) for part in parts))
+        for name in (result.probabilities.metrics if result.probabilities else ())
+    ]
     return Grid("Subgroups", ("metric", *(group for group, _ in groups)), (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:
     return score.value if score.estimate is None else format_with_interval(score.estimate)
+
+
+def _format_second_rater(part: "Evaluation", name: str) -> Cell:
+    return None if part.second_rater is None else format_with_interval(part.second_rater[name])
+
+
+def _format_probability_score(part: "Evaluation", name: str) -> Cell:
+    if part.probabilities is None:
+        return None
+    return format_with_interval(part.probabilities.metrics[name].estimate)

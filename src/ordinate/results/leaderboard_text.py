@@ -40,6 +40,10 @@ def describe_comparison(result: "Comparison") -> Document:
         _make_pairs_grid(result, first),
         *_note_omitted_pairs(first),
     ]
+    # a margin is asked of its metric, whichever comes first
+    for board in others:
+        if board.metric.expression in result.settings.margins:
+            blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
         blocks += [*_make_metrics_grids(result), *(board.conclusion for board in others)]
     for tests in result.tests:

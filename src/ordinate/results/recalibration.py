@@ -68,6 +68,7 @@ class RecalibrationEvaluation(Result):
         renormalize: bool = False,
         bins: int = 10,
         interval: IntervalOption = 0.95,
+        seed: int | None = None,
     ) -> "RecalibrationEvaluation":
         """Evaluate two tables of probabilities of the same items, which no method was fitted on.
 
@@ -75,7 +76,8 @@ class RecalibrationEvaluation(Result):
         method is in the order of the scale. `missing="drop"` leaves items out that have no gold
         label, or no probabilities in one of the tables.
         """
-        declared, intervals = resolve_scale(scale, gold, gold), resolve_intervals(interval)
+        intervals = resolve_intervals(interval, seed=seed)
+        declared = resolve_scale(scale, gold, gold)
         if intervals is None:
             raise BadOption("A change is shown with its interval: leave interval as it is.")
         selected = select_probability_metrics(metrics, bins)

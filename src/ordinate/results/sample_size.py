@@ -18,10 +18,8 @@ from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_interval_head
-from ordinate.results.arguments import ScaleDeclaration, describe_preset
+from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
-from ordinate.scale import resolve_scale
-from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -193,12 +191,15 @@ def power(
     >>> power(gold, {"a": good, "b": flat}, "mae", 0.1, scale="low,mid,high").needed > 90
     True
     """
-    if not isinstance(systems, Mapping):
-        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_system_count(len(systems))
-    declared = resolve_scale(scale, gold, *systems.values())
-    grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
+    panel, origin = count_panel(
+        gold,
+        systems,
+        scale=scale,
+        weights=weights,
+        groups=groups,
+        missing=missing,
+        check_count=check_system_count,
+    )
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
     settings = SampleSizeSettings(
         difference=difference,
@@ -208,7 +209,6 @@ def power(
         resamples=resamples,
         seed=seed,
     )
-    origin = Origin(notes=describe_preset(declared) if scale is None else ())
     return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.inference.resampling import ProgressCallback
-from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3_COLUMNS
 from ordinate.meta.replication.study import (
     CLAIMED_METRIC,
     FLAT_METRIC,
@@ -20,8 +19,10 @@ from ordinate.meta.replication.study import (
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
+    EXCHANGED_ROWS,
     LITERAL,
     SEARCH_SEEDS,
+    TABLE_3_COLUMNS,
     Reading,
     SyntheticRun,
 )
