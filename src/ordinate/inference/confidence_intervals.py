@@ -300,13 +300,13 @@ class _IntervalEstimator:
         methods: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
             "delta": self._delta_interval,
             "t": self._delta_interval,
-            "percentile": self._percentile_interval,
+            "percentile": partial(self._quantile_interval, method="percentile"),
             "bca": self._bca_interval,
             "wilson": self._wilson_interval,
             "mover": self._mover_interval,
             "simultaneous": self._simultaneous_interval,
-            "dirichlet": self._posterior_interval,
-            "jeffreys": partial(self._posterior_interval, method="jeffreys"),
+            "dirichlet": partial(self._quantile_interval, method="dirichlet"),
+            "jeffreys": partial(self._quantile_interval, method="jeffreys"),
         }
         return methods[method](metric, note)
 
@@ -329,13 +329,6 @@ class _IntervalEstimator:
         return self._build_estimate(
             metric, compute_bounded_interval(value, error, metric.bounds, reach), method, note
         )
-
-    def _percentile_interval(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, reason = self._select_defined(metric, self.bootstrap)
-        if reason:
-            return make_point_estimate(self.values[metric.expression], reason, undefined)
-        bounds = percentile_interval(values, self.settings.level)
-        return self._build_estimate(metric, bounds, "percentile", note, undefined)
 
     def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
         values, undefined, reason = self._select_defined(metric, self.bootstrap)
@@ -366,15 +359,14 @@ class _IntervalEstimator:
         bounds = simultaneous_interval(metric, self.matrix, self.settings.level)
         return self._build_estimate(metric, bounds, "simultaneous", note)
 
-    def _posterior_interval(
-        self, metric: Metric, note: str | None, method: str = "dirichlet"
-    ) -> Estimate:
-        values, undefined, reason = self._select_defined(metric, self.posterior)
+    def _quantile_interval(self, metric: Metric, note: str | None, method: str) -> Estimate:
+        """Return the interval between two quantiles of resamples, or of the posterior."""
+        resampled = self.bootstrap if method == "percentile" else self.posterior
+        values, undefined, reason = self._select_defined(metric, resampled)
         if reason:
             return make_point_estimate(self.values[metric.expression], reason, undefined)
-        return self._build_estimate(
-            metric, percentile_interval(values, self.settings.level), method, note, undefined
-        )
+        bounds = percentile_interval(values, self.settings.level)
+        return self._build_estimate(metric, bounds, method, note, undefined)
 
     def _select_defined(
         self, metric: Metric, resampled: dict[str, Array]
@@ -428,6 +420,6 @@ class _IntervalEstimator:
         estimates = {}
         for metric in metrics:
             why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
-            wider = self._wilson_interval if metric.share else self._posterior_interval
-            estimates[metric.expression] = wider(metric, why)
+            method: IntervalMethod = "wilson" if metric.share else "dirichlet"
+            estimates[metric.expression] = self._compute_interval(metric, method, why)
         return estimates

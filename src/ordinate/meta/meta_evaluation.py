@@ -132,11 +132,7 @@ class _MatricesBySystem:
 
 
 def _select_distinct(metrics: MetricSelection) -> list[Metric]:
-    distinct = list({metric.expression: metric for metric in select_metrics(metrics)}.values())
-    for metric in distinct:
-        if metric.summary is not ConfusionMatrix:
-            raise BadOption(f"{metric.name} is no metric of levels, and only those are evaluated.")
-    return distinct
+    return list({metric.expression: metric for metric in select_metrics(metrics)}.values())
 
 
 # --- values --------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ class Metric:
         if not isinstance(given, self.summary):
             raise BadOption(
                 f"{self.name} is a metric of {_name_input(self.summary)}: it takes a "
-                f"{self.summary.__name__}, not {shorten(given)}."
+                f"{self.summary.__name__}, not {type(given).__name__}."
             )
 
     def _compute_together(self, summary: Any) -> Value:

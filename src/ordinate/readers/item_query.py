@@ -1,6 +1,6 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -215,15 +215,23 @@ class QueryPlanner:
         return sum(counts)
 
 
-def find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
+def find_column(
+    role: str,
+    named: str | None,
+    source: FileSource,
+    notes: list[str],
+    *,
+    usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
+    content: str = "",
+) -> str:
     """Return the column of a role: the one named, or the only one with a usual name."""
     if named is not None:
         return named
-    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
+    found = [column for column in source.columns if column.lower() in usual_names[role]]
     if len(found) != 1:
         raise BadInput(
-            f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-            + format_columns(source.columns)
+            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
+            f"--{role}. " + format_columns(source.columns)
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
