@@ -187,8 +187,9 @@ def test_items_that_a_run_lacks_are_not_lost_in_silence():
 
 def test_bins_are_as_many_as_asked_for():
     path = write(frame())
-    found = report(path, "--probabilities", "p_", "--bins", "4")["probabilities"]
-    assert close(found, in_memory(bins=4))
+    metrics = "brier,ece(bins=4)"
+    found = report(path, "--probabilities", "p_", "--metrics", metrics)["probabilities"]
+    assert close(found, in_memory(bins=4, metrics=metrics))
     assert [row["high"] for row in found["bins"]] == [0.25, 0.5, 0.75, 1.0]
     assert found["metrics"]["ece(bins=4)"]["value"] == pytest.approx(
         naive.ece(GOLD.tolist(), ROWS.tolist(), bins=4)
@@ -197,7 +198,8 @@ def test_bins_are_as_many_as_asked_for():
 
 @pytest.mark.parametrize("bins", ["0", "-1", "1001", "ten"])
 def test_bins_that_make_no_sense_are_refused(bins):
-    assert "bins" in refused(write(frame()), "--probabilities", "p_", f"--bins={bins}")
+    metric = f"ece(bins={bins})"
+    assert "bins" in refused(write(frame()), "--probabilities", "p_", "--metrics", metric)
 
 
 def test_metrics_of_both_kinds_may_be_named_together():
@@ -235,7 +237,7 @@ def test_sums_near_1_are_renormalized_where_asked():
 
 def test_intervals_can_be_left_out():
     path = write(frame())
-    found = report(path, "--probabilities", "p_", "--no-interval")["probabilities"]
+    found = report(path, "--probabilities", "p_", "--interval", "none")["probabilities"]
     assert found["interval"] is None
     assert all(worth["low"] is None for worth in found["metrics"].values())
 

@@ -17,7 +17,7 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune
 from ordinate.errors import BadInput, BadStore
-from ordinate.experiment.dataset import DataColumns
+from ordinate.readers.columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.features import extract_features, extraction, load_extractor

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from ordinate.errors import BadOption
-from ordinate.experiment.dataset import DataColumns
+from ordinate.readers.columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.features import extract_features
 from ordinate.features.tfidf import Tfidf

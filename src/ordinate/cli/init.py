@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import HelpFormatter
+from ordinate.cli.options import add_command
 from ordinate.errors import BadOutput, replace_control_characters, shorten
 
 if TYPE_CHECKING:
@@ -43,15 +43,13 @@ the test file. Replace them with your own, and make features again:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "init",
-        help="lay out an experiment folder with example texts",
-        description="Lay out an experiment folder with the texts that ship with Ordinate, split "
+        "Lay out an experiment folder with the texts that ship with Ordinate, split "
         "into training and test data, and with TF-IDF feature sets of words and characters. A "
         "killed run is taken up by the same command; a folder with anything else in it is refused.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        EXAMPLES,
     )
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
     parser.set_defaults(run=run)

@@ -12,7 +12,6 @@ from ordinate.cli.options import (
     add_subcommand,
     add_text_file_options,
     list_inputs,
-    parse_delimiter,
     write_report,
 )
 from ordinate.cli.surrogate_runs import RESULTS_ROOT, add_run_commands
@@ -109,7 +108,7 @@ def _predict_rows(options: argparse.Namespace) -> Any:
     if options.alpha is not None:
         check_alpha(options.alpha)
     surrogate = load_surrogate(options.results, options.name)
-    separator = parse_delimiter(options.delimiter)
+    separator = options.delimiter
     features = read_features(
         options.data, surrogate.features, delimiter=separator, encoding=options.encoding
     )

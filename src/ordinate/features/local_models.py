@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.safe_files import hash_file
@@ -17,7 +17,17 @@ from ordinate.features.extractor import (
     expand_path,
     import_library,
 )
+from ordinate.settings import Setting
 
+ModelPath = Annotated[
+    str,
+    Setting(
+        "folder of the model, or installed package that carries one",
+        metavar="PATH",
+        flag="--model-path",
+        path="file",
+    ),
+]
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS_GLOB = "*.safetensors"
 PICKLE_PATTERN = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")

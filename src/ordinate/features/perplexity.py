@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from ordinate.features.extractor import (
     expand_path,
     import_library,
 )
-from ordinate.features.local_models import CONFIG, LocalModel
+from ordinate.features.local_models import CONFIG, LocalModel, ModelPath
 from ordinate.features.text_windows import Span, batch_windows, split_into_spans
 from ordinate.features.tokenization import count_letters
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Perplexities"
 DEFAULT_WINDOW = 1024  # tokens of a window, unless more are asked for
@@ -46,9 +47,18 @@ class Perplexity(FeatureExtractor):
     unless told: each token but those of the first window has at least the rest for its past.
     """
 
-    model: str
-    window: int = DEFAULT_WINDOW
-    stride: int | None = None
+    model: ModelPath
+    window: Annotated[
+        int,
+        Setting(
+            "tokens that are read at once",
+            default=f"what the model takes, at most {DEFAULT_WINDOW}",
+        ),
+    ] = DEFAULT_WINDOW
+    stride: Annotated[
+        int | None,
+        Setting("tokens by which windows on long texts move on", default="half a window"),
+    ] = None
 
     name: ClassVar[str] = "perplexity"
     version: ClassVar[int] = 2
@@ -79,7 +89,7 @@ class Perplexity(FeatureExtractor):
     @property
     def arguments(self) -> list[str]:
         """The model, and the options that differ from the defaults."""
-        found = ["--model", self.model]
+        found = ["--model-path", self.model]
         found += [] if self.window == DEFAULT_WINDOW else ["--window", str(self.window)]
         return found + ([] if self.stride is None else ["--stride", str(self.stride)])
 

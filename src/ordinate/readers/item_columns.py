@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.readers.columns import RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column
-from ordinate.readers.regression import RegressionColumns, RegressionData
+from ordinate.readers.regression import RegressionData
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
