@@ -1,4 +1,4 @@
-"""`ordinate rank`: what every saved model is worth on every test set, beside constants and chance."""
+"""`ordinate rank`: every saved model on every test set, beside constants and chance."""
 
 import csv
 import io

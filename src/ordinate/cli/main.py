@@ -20,7 +20,7 @@ COMMANDS = {
     "compare": "compare systems on the same items",
     "power": "plan how many items a comparison takes",
     "decode": "turn probabilities into the levels that a metric rewards",
-    "init": "lay out an experiment folder with example texts",
+    "init": "lay out an experiment folder from labelled texts",
     "check": "say what is missing or odd in an experiment folder",
     "features": "make feature sets of the texts of an experiment",
     "tune": "find the best model for a metric, from labelled data and feature sets",
