@@ -140,7 +140,9 @@ def test_words_of_exactly_one_preset_identify_it(column):
 
 @every_column
 def test_words_of_no_preset_are_refused_with_the_words_and_the_way_out(column):
-    with pytest.raises(BadScale, match=r"the labels high, low\. Pass one: scale='1\.\.6'.*--scale"):
+    with pytest.raises(
+        BadScale, match=r"the labels high, low\. Pass one: scale='high,low', .*--scale"
+    ):
         resolve_scale(None, column(["low", "high", "low"]))
 
 

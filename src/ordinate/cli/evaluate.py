@@ -29,7 +29,6 @@ from ordinate.cli.options import (
     write_report,
 )
 from ordinate.errors import BadOption, shorten
-from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
@@ -178,6 +177,7 @@ def _evaluate_labels(
     from ordinate.cli.progress import show_share, watch_queries
     from ordinate.readers.confusion import count_files
     from ordinate.results import Evaluation, Origin
+    from ordinate.results.arguments import describe_fine_scale
 
     found = count_files(
         options.files,
@@ -187,6 +187,7 @@ def _evaluate_labels(
         items=items,
         watch=watch_queries,
     )
+    notes = (*found.notes, *describe_fine_scale(found.matrix))
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
             found.matrix,
@@ -196,7 +197,7 @@ def _evaluate_labels(
             second_rater=found.second_rater,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
-            origin=Origin(found.gold, found.predicted, found.files, found.joined, found.notes),
+            origin=Origin(found.gold, found.predicted, found.files, found.joined, notes),
             progress=progress,
         )
 
@@ -217,11 +218,10 @@ def _evaluate_calibration(
         NOT_CLUSTERED_NOTE,
         Calibration,
         collect_required_parts,
-        select_probability_metrics,
     )
 
-    selected = _add_missing(select_probability_metrics(metrics, DEFAULT_BINS), required)
-    bins = next((one.options["bins"] for one in selected if "bins" in one.options), DEFAULT_BINS)
+    selected = _select_scores(metrics, required)
+    bins = _find_bins(selected)
     found = count_probabilities(
         options.files,
         replace(columns, by=None, groups=None, second_rater=None, probabilities=()),
@@ -253,16 +253,16 @@ def _evaluate_most_probable(
     of_probabilities: Any,
     required: "list[Metric]",
 ) -> "Evaluation":
-    """Evaluate the most probable levels, of which there is a confusion matrix and no more."""
+    """Evaluate the most probable levels; subgroups and clusters take the rows one by one."""
     from dataclasses import replace
 
     from ordinate.results import Evaluation
 
-    for option in ("by", "groups", "second_rater", "items"):
-        if vars(columns).get(option, getattr(options, option, None)) is not None:
-            raise BadOption(
-                f"{format_flag(option)} needs a column of predicted levels: name it (--predicted)."
-            )
+    if options.items is not None:
+        raise BadOption("--items needs a column of predicted levels: name it (--predicted).")
+    if any((columns.by, columns.groups, columns.second_rater)):
+        names = [*metrics, *_select_scores(of_probabilities, required)]
+        return _evaluate_probability_rows(options, columns, names)
     found, origin = _evaluate_calibration(options, columns, of_probabilities, required)
     result = Evaluation.from_summary(
         found.summary.argmax,
@@ -272,6 +272,48 @@ def _evaluate_most_probable(
         origin=origin,
     )
     return replace(result, probabilities=found)
+
+
+def _evaluate_probability_rows(
+    options: argparse.Namespace, columns: "LabelColumns", metrics: "list[Metric]"
+) -> "Evaluation":
+    """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
+    from dataclasses import replace
+
+    from ordinate.readers.item_columns import read_probability_items
+    from ordinate.results import Origin, evaluate
+
+    if columns.gold_file is not None:
+        raise BadOption(
+            "--by, --groups and --second-rater with probabilities alone need the gold levels in "
+            "the same file. Join the files, or name a column of predictions (--predicted)."
+        )
+    found = read_probability_items(options.files, columns, parse_scale(options))
+    result = evaluate(
+        scale=found.scale,
+        metrics=metrics,
+        missing=options.missing or "error",
+        error_attribution=options.error_attribution or (),
+        renormalize=getattr(options, "renormalize", False),
+        bins=_find_bins(metrics),
+        interval=_parse_intervals(options),
+        **found.arguments,
+    )
+    predicted = f"the most probable of {', '.join(found.arguments['columns'])}"
+    origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
+    return replace(result, origin=origin)
+
+
+def _select_scores(metrics: Any, required: "list[Metric]") -> "list[Metric]":
+    """Return the metrics of probabilities, and those that are required."""
+    from ordinate.results.calibration import select_probability_metrics
+
+    return _add_missing(select_probability_metrics(metrics, DEFAULT_BINS), required)
+
+
+def _find_bins(metrics: "list[Metric]") -> int:
+    """Return the bins of the report: those that a metric asks for, or the usual ones."""
+    return next((one.options["bins"] for one in metrics if "bins" in one.options), DEFAULT_BINS)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ DEFAULT_METRICS = (
     "macro_mae",
     "bias",
 )
+FINE_LEVELS = 10  # levels from which on a scale may be too fine for its items
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -72,6 +73,22 @@ def describe_preset(scale: Scale) -> tuple[str, ...]:
     if scale.preset is None:
         return ("The scale is the order that the column declares.",)
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
+
+
+def describe_fine_scale(matrix: ConfusionMatrix) -> tuple[str, ...]:
+    """Say so where a scale has many more levels than labels that occur.
+
+    >>> matrix = ConfusionMatrix.of([1, 2, 3], [1, 3, 3], Scale.of("1..100"))
+    >>> describe_fine_scale(matrix)[0][:63]
+    'The scale has 100 levels, and 3 of them occur in these 3 items.'
+    """
+    used, levels = int(((matrix.gold > 0) | (matrix.predicted > 0)).sum()), len(matrix.scale)
+    if levels < FINE_LEVELS or levels <= 2 * used:
+        return ()
+    note = f"The scale has {levels} levels, and {used} of them occur in these {matrix.n:,} items."
+    return (
+        f"{note} It may be too fine: metrics of single levels say little, most cells are empty.",
+    )
 
 
 def _list_named(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Metric]:

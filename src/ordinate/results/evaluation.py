@@ -17,6 +17,7 @@ from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
     ScaleDeclaration,
+    describe_fine_scale,
     describe_preset,
     needs_probabilities,
     resolve_intervals,
@@ -349,7 +350,12 @@ def evaluate(
         second_rater=counted.second_rater,
         attribution_metrics=error_attribution,
         interval=intervals,
-        origin=Origin(notes=describe_preset(declared) if scale is None else ()),
+        origin=Origin(
+            notes=(
+                *(describe_preset(declared) if scale is None else ()),
+                *describe_fine_scale(counted.matrix),
+            )
+        ),
     )
     return replace(result, probabilities=calibration)
 

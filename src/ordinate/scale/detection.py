@@ -7,9 +7,7 @@ from ordinate.errors import BadScale
 from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
 from ordinate.scale.levels import PRESETS, Scale
 
-SCALE_HINT = (
-    "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the command line --scale."
-)
+LONGEST_PROPOSAL = 80  # characters of a scale that an error proposes
 
 
 def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
@@ -43,6 +41,27 @@ def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
-        f"No scale was declared for the labels {shown}.{several} "
-        + SCALE_HINT.format(", ".join(PRESETS))
+        f"No scale was declared for the labels {shown}.{several} {_propose_scale(labels)} "
+        f"Presets are {', '.join(PRESETS)}."
+    )
+
+
+def _propose_scale(labels: set[Any]) -> str:
+    """Return what to pass for these labels: their range, or all of them in an order of one's own.
+
+    >>> _propose_scale({"2", "5", "1"})
+    "Pass one: scale='1..5' if these are the ends; on the command line --scale 1..5."
+    """
+    named = sorted(str(label) for label in labels)
+    numbers = sorted(int(name) for name in named if name.isdecimal())
+    if len(numbers) == len(named) > 1:
+        ends = f"{numbers[0]}..{numbers[-1]}"
+        said = f"Pass one: scale='{ends}' if these are the ends"
+        return f"{said}; on the command line --scale {ends}."
+    order = ",".join(named)
+    if not 1 < len(named) == order.count(",") + 1 or len(order) > LONGEST_PROPOSAL:
+        return "Pass one: scale='1..6' or scale='low,mid,high'; on the command line --scale."
+    return (
+        f"Pass one: scale='{order}', in their order from lowest to highest; on the command line "
+        f'--scale "{order}".'
     )
