@@ -15,15 +15,8 @@ if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
-    from ordinate.results import (
-        Evaluation,
-        cefr_classification_report,
-        classification_report,
-        evaluate,
-        score,
-    )
+    from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
-    from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
     from ordinate.results.comparison import Comparison, compare
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import (
@@ -33,6 +26,7 @@ if TYPE_CHECKING:
     )
     from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.sample_size import SampleSizePlan, power
+    from ordinate.results.text_reports import calibration_report, classification_report
     from ordinate.scale import Scale
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.normalization import Normalization
@@ -52,10 +46,8 @@ _HOMES = {
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
-    "calibration_report": "ordinate.results.calibration_report",
-    "cefr_calibration_report": "ordinate.results.calibration_report",
-    "cefr_classification_report": "ordinate.results",
-    "classification_report": "ordinate.results",
+    "calibration_report": "ordinate.results.text_reports",
+    "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
     "evaluate": "ordinate.results",
@@ -82,8 +74,6 @@ __all__ = [
     "SampleSizePlan",
     "Scale",
     "calibration_report",
-    "cefr_calibration_report",
-    "cefr_classification_report",
     "classification_report",
     "compare",
     "compare_regression",

@@ -60,7 +60,7 @@ def test_groups_are_drawn_whole():
     writers = np.array([f"w{k % 9}" for k in range(N)], object)
     (found,) = ranked({"good": GOOD, "fair": FAIR}, groups=writers).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR]}
-    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", writers, resamples=200)
+    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", groups=writers, resamples=200)
     assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     alone = ranked({"good": GOOD, "fair": FAIR}).tests[0]
     assert found.kappas["good"].low != alone.kappas["good"].low

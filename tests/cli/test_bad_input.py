@@ -100,7 +100,7 @@ def test_a_map_that_says_two_things_or_nothing_is_refused(here, name, text, mess
     ("labels", "proposed"),
     [
         ("1 2 5 6", "--scale 1..6"),
-        ("low mid high", '--scale "high,low,mid"'),
+        ("low mid high", "--scale 'high,low,mid'"),
     ],
 )
 def test_the_error_of_a_missing_scale_proposes_one(here, labels, proposed):
@@ -111,9 +111,7 @@ def test_the_error_of_a_missing_scale_proposes_one(here, labels, proposed):
 @pytest.mark.usefixtures("here")
 def test_a_scale_that_is_too_fine_is_said_to_be():
     write("some.csv", "gold,predicted\n10,20\n30,30\n80,90\n")
-    assert "has 100 levels, and 5 of them occur in these 3 items" in " ".join(
-        run("evaluate", "some.csv", "--scale", "1..100").out.split()
-    )
+    assert "too fine" in run("evaluate", "some.csv", "--scale", "1..100").out
     assert "too fine" not in run("evaluate", "some.csv", "--scale", "10,20,30,80,90").out
 
 

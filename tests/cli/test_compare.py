@@ -131,7 +131,7 @@ def test_an_id_that_a_run_lacks_is_a_missing_prediction():
     assert "b has no row for 5 of 120 items." in found["source"]["notes"]
     whole = {"matched": 120, "missing": 0, "unknown": 0}
     lacking = {"matched": 115, "missing": 5, "unknown": 0}
-    assert found["source"]["joined"] == {"a": whole, "b": lacking, "c": whole}
+    assert found["source"]["match_counts"] == {"a": whole, "b": lacking, "c": whole}
     assert "predicted" not in found["source"]
 
 
@@ -141,8 +141,8 @@ def test_rows_of_unknown_items_are_left_out_and_counted():
         file.write("x1,A1\nx2,ZZ\n")
     found = report(*asked, *METRICS)
     assert facts(found) == in_python(ROWS)
-    assert found["source"]["joined"]["c"] == {"matched": 120, "missing": 0, "unknown": 2}
-    assert report(*wide(ROWS), *METRICS)["source"]["joined"] is None
+    assert found["source"]["match_counts"]["c"] == {"matched": 120, "missing": 0, "unknown": 2}
+    assert report(*wide(ROWS), *METRICS)["source"]["match_counts"] is None
     said = "c has 2 rows of unknown items, which are left out."
     assert said in found["source"]["notes"]
     assert said in " ".join(run("compare", *asked, *METRICS).out.split())

@@ -68,7 +68,7 @@ def test_columns_of_one_file_are_judged_as_in_python():
 def test_runs_in_their_own_files_give_the_same_judgement_as_columns():
     found = judged(*RUNS, *NAMED)
     assert without_source(found) == without_source(expected())
-    assert found["source"]["joined"]["a"]["matched"] == CASES * SIZE
+    assert found["source"]["match_counts"]["a"]["matched"] == CASES * SIZE
 
 
 def test_without_test_cases_the_items_are_split_at_random():

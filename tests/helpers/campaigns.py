@@ -126,7 +126,7 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
 
 def check(campaign: Campaign, wanted: Expected) -> None:
     assert {file: kinds(campaign, file) for file in wanted.irregular} == wanted.irregular
-    assert campaign.joined == wanted.read
+    assert campaign.match_counts == wanted.read
     assert campaign.panel == wanted.panel
 
 

@@ -43,7 +43,7 @@ def test_every_format_gives_what_long_doubles_give(form):
     close(found.moments, oracle(rows))
     same(found.moments, moments(rows, constants=found.moments.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
-    assert (found.joined, found.by, found.groups, found.previous) == (None, [], None, None)
+    assert (found.match_counts, found.by, found.groups, found.previous) == (None, [], None, None)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -281,7 +281,7 @@ def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     assert found.bounds.plain == pytest.approx(whole.bounds.plain, rel=1e-12)
     alive = sum(row["weight"] > 0 for row in rows)
     matched = {"matched": alive, "missing": 0, "unknown": 0}
-    assert found.joined == (matched if "id" in way else None)
+    assert found.match_counts == (matched if "id" in way else None)
     assert found.files == (gold, guesses)
 
 
@@ -297,7 +297,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
         sum_files(["guesses.csv"], columns)
     found = sum_files(["guesses.csv"], columns, missing="drop")
     close(found.moments, oracle(rows[3:]))
-    assert found.joined == {"matched": 17, "missing": 3, "unknown": 1}
+    assert found.match_counts == {"matched": 17, "missing": 3, "unknown": 1}
     assert found.moments.dropped == 3
 
 

@@ -486,7 +486,7 @@ def list_texts() -> Iterator[Step]:
     yield Look("texts/-outsiders", lambda folder: inputs.write_outsiders(folder, folder / "study"))
     yield from _list_makers()
     tuned = (
-        "study --metric cem_ord --models logistic,regression,threshold,vote --stage2-trials 3"
+        "study --metric cem_ord --models logistic,regression,threshold,vote --trials 3"
         " --folds 3 --feature-pattern 'tfidf-*'"
     )
     yield try_json("tune", "tune -e", {"plan": f"{tuned} --dry-run"})
@@ -556,20 +556,19 @@ def _read_results(folder: Path) -> Any:
 def list_experiments() -> Iterator[Step]:
     """Tune an experiment of numbers: groups, weights, nested estimates, configuration files."""
     yield Look("experiment/-inputs", _lay_out)
-    grouped = "small --group-column writer --models logistic,lightgbm,forest --stage2-trials 2"
+    grouped = "small --group-column writer --models logistic,lightgbm,forest --trials 2"
     yield try_json(
         "tune",
         "tune -e",
         {
             "groups": f"{grouped} --folds 3 --metric quadratic_kappa --top-k 1",
             "weights": "second --weight-strategy inverse_sqrt --weight-alpha 0.5 --weight-metric"
-            " --models svm,frank_hall --stage2-trials 2 --folds 3 --metric macro_mae --seed 3",
+            " --models svm,frank_hall --trials 2 --folds 3 --metric macro_mae --seed 3",
             "average": "third --decode average --models naive_bayes,threshold,vote --folds 3"
-            " --stage2-trials 2 --early-discard-percentile 40 --metric mae",
-            "argmax": "fourth --decode argmax --models logistic --folds 3 --stage2-trials 5"
+            " --trials 2 --early-discard-percentile 40 --metric mae",
+            "argmax": "fourth --decode argmax --models logistic --folds 3 --trials 5"
             " --early-discard-threshold 0.3 --metric accuracy",
-            "xgboost": "sixth --models xgboost --stage2-trials 2 --folds 2"
-            " --feature-pattern strong",
+            "xgboost": "sixth --models xgboost --trials 2 --folds 2 --feature-pattern strong",
         },
     )
     nested = "--config nested.toml"
@@ -602,7 +601,7 @@ def _lay_out(folder: Path) -> None:
         "metric": "cem_ord",
         "models": ["logistic", "threshold"],
         "top-k": 1,
-        "stage2-trials": 2,
+        "trials": 2,
         "folds": 3,
         "nested": True,
     }
@@ -629,67 +628,81 @@ def _rename_values(command: str, flag: str, value: Any) -> Any:
 
 
 def list_surrogates() -> Iterator[Step]:
-    """Tune, train, blend, predict with, analyse and compare surrogates."""
+    """Tune regression models, predict with them, analyse and compare searches."""
     yield Look("surrogate/-inputs", _write_surrogate_inputs)
     asked = "small.csv --target density --unit kg/m³"
-    tuned = f"{asked} --model poly_ridge,svr,lightgbm --trials 5 --folds 2 -o found"
-    yield try_forms("surrogate/tune", "surrogate tune", tuned)
-    yield try_forms("surrogate/analyze", "surrogate analyze", "found")
+    tuned = f"{asked} --models poly_ridge,svr,lightgbm --trials 5 --folds 2 -e found"
+    command = "tune-regression"
+    yield try_forms("surrogate/tune", command, tuned)
+    yield try_forms("surrogate/analyze", "analyze-search", "-e found")
     cases = {
-        "surrogate tune": {
-            "preset": f"{asked} --preset minimal --seed 2 -o preset",
-            "shift": f"{asked} --model kernel_ridge,hist_boosting --trials 2 --folds 2 --alpha 0.2"
-            " --shift pressure --shift-share 0.15 --blend always -o shift",
-            "groups": f"{asked} --model poly_ridge --trials 2 --group substance --folds 3"
-            " --features carbons,temperature --lattice never --blend never -o groups",
+        "surrogate/tune": {
+            "preset": f"{asked} --preset minimal --seed 2 -e preset",
+            "shift": f"{asked} --models kernel_ridge,hist_boosting --trials 2 --folds 2 --alpha 0.2"
+            " --shift pressure --shift-share 0.15 --blend always -e shift",
+            "groups": f"{asked} --models poly_ridge --trials 2 --group-column substance --folds 3"
+            " --features carbons,temperature --lattice never --blend never -e groups",
             "config": "small.csv --config tune.toml",
         },
-        "surrogate train": {
-            "params": f"{asked} --model poly_ridge --params '{{\"degree\": 2}}' --folds 2 -o ridge",
-            "params-of": f"{asked} --model svr --params-of found --folds 2 -o svr",
-            "gp": f"{asked} --model gp --folds 2 -o gp",
-            "mlp": f"{asked} --model mlp --folds 2 --epochs 4 -o mlp",
+        "surrogate/train": {
+            "params": f"{asked} --params {_give(poly_ridge={'degree': 2})} --models poly_ridge"
+            " --blend never --trials 1 --folds 2 -e ridge",
+            "params-of": f"{asked} --models svr --params-of found --folds 2 --trials 1 --blend never"
+            " -e svr",
+            "gp": f"{asked} --models gp --params {_give(gp={})} --trials 1 --blend never --folds 2"
+            " -e gp",
+            "mlp": f"{asked} --models mlp --params {_give(mlp={})} --trials 1 --blend never --folds 2"
+            " --epochs 4 -e mlp",
         },
-        "surrogate ensemble": {
-            "kinds": f"{asked} --model svr,poly_ridge --folds 2 -o kinds",
-            "params-of": f"{asked} --params-of found --folds 2 -o again",
-            "networks": f"{asked} --model mlp --members 3 --epochs 3 --folds 2 -o networks",
+        "surrogate/ensemble": {
+            "kinds": f"{asked} --models svr,poly_ridge --params {_give(svr={}, poly_ridge={})}"
+            " --trials 1 --blend always --folds 2 -e kinds",
+            "params-of": f"{asked} --params-of found --trials 1 --blend always --folds 2 -e again",
+            "networks": f"{asked} --models mlp --params {_give(mlp={'members': 3})} --trials 1"
+            " --blend never --epochs 3 --folds 2 -e networks",
         },
     }
-    for command, some in cases.items():
-        yield try_json(command.replace(" ", "/"), command, some)
-    yield try_json("surrogate/analyze", "surrogate analyze", {"networks": "networks"})
-    yield try_forms("surrogate/compare", "surrogate compare", "found gp networks")
-    yield try_json("surrogate/compare", "surrogate compare", {"finalists": "found"})
+    for prefix, some in cases.items():
+        yield try_json(prefix, command, some)
+    yield try_json("surrogate/analyze", "analyze-search", {"networks": "-e networks"})
+    yield try_forms("surrogate/compare", "compare-searches", "found gp networks")
+    yield try_json("surrogate/compare", "compare-searches", {"finalists": "found"})
     yield from _list_surrogate_predictions()
-    refused = {"target": "small.csv --target nothing -o x", "model": f"{asked} --model nothing"}
-    yield try_refusals("surrogate", "surrogate tune", refused)
+    refused = {
+        "target": "small.csv --target nothing -e x",
+        "model": f"{asked} --models nothing -e x",
+    }
+    yield try_refusals("surrogate", command, refused)
     for name in ("found", "preset", "shift", "groups", "config", "networks", "gp"):
         yield Look(f"surrogate/files-{name}", lambda folder, name=name: read_tree(folder / name))
 
 
+def _give(**params: dict[str, Any]) -> str:
+    return shlex.quote(json.dumps(params))
+
+
 def _list_surrogate_predictions() -> Iterator[Step]:
-    command = "surrogate predict"
+    command = "predict-regression"
     yield Batch(
         *(
-            Run(f"surrogate/predict-{name}", command, f"{name} fresh.csv", "csv")
+            Run(f"surrogate/predict-{name}", command, f"fresh.csv -e {name}", "csv")
             for name in ("found", "gp", "networks", "shift")
         ),
         Run(
             "surrogate/predict-file",
             command,
-            "found fresh.csv --name svr --alpha 0.2 -o out.parquet",
+            "fresh.csv -e found --model svr --alpha 0.2 -o out.parquet",
             files=("out.parquet",),
         ),
     )
-    yield try_refusals("surrogate/predict", command, {"folder": "x fresh.csv"})
+    yield try_refusals("surrogate/predict", command, {"folder": "fresh.csv -e x"})
 
 
 def _write_surrogate_inputs(folder: Path) -> None:
     inputs.copy_examples(folder)
     inputs.write_densities(folder)
-    settings = {"target": "density", "model": ["poly_ridge"], "trials": 3, "folds": 0}
-    settings |= {"shift": "target", "shift-end": "low", "output": "config"}
+    settings = {"target": "density", "models": ["poly_ridge"], "trials": 3, "folds": 0}
+    settings |= {"shift": "target", "shift-end": "low", "experiment": "config"}
     _write_config(folder / "tune.toml", "surrogate tune", settings)
 
 

@@ -153,6 +153,7 @@ def compare_records(
 ) -> int:
     """Print the cases that differ, and how much was compared."""
     from comparing import Comparison
+    from layouts import convert
     from renaming import RENAMES
 
     comparison = Comparison(RENAMES)
@@ -163,7 +164,7 @@ def compare_records(
     for case in cases:
         lines = list(_say_missing(case, old, plain, complaints))
         if not lines:
-            found = comparison.find_differences(case, old[case], plain[case])
+            found = comparison.find_differences(case, convert(case, old[case]), plain[case])
             unmeant = [one for one in found if not RENAMES.accept(case, one.place)]
             accepted += len(found) - len(unmeant)
             unsettled.update(one.hint for one in unmeant if one.hint)

@@ -21,7 +21,7 @@ from strategies import items_of, tables
 
 import ordinate
 from ordinate.cli.main import main
-from ordinate.render import RENDERERS, csv_records, latex, render
+from ordinate.render import RENDERERS, csv_records, find_terminal_width, latex, render
 from ordinate.render.document import format_cell
 from ordinate.results import Evaluation, Origin
 from ordinate.summaries import ConfusionMatrix
@@ -194,7 +194,7 @@ def test_what_people_read_on_a_terminal_cannot_drive_it(place, nasty, form):
 def test_a_text_report_keeps_its_shape(place, nasty):
     if place == "columns":  # sentences, which are wrapped
         return
-    result, tame = str(PLACES[place](nasty)), str(PLACES[place]("x" * len(nasty)))
+    result, tame = render(PLACES[place](nasty)), render(PLACES[place]("x" * len(nasty)))
     grids = [part.split("\n") for part in result.split("\n\n") if "-----" in part]
     expected = [part.split("\n") for part in tame.split("\n\n") if "-----" in part]
     assert [len(grid) for grid in grids] == [len(grid) for grid in expected]
@@ -238,7 +238,7 @@ def test_names_from_a_file_are_as_harmless_as_names_from_python(tmp_path, form, 
 
 def test_wide_letters_keep_columns_in_line():
     labels = ["低", "中位", "e\u0301"]  # two columns for each of the first, one for the last
-    grid = str(ordinate.evaluate(labels, labels, scale=labels)).split("Levels\n")[1]
+    grid = render(ordinate.evaluate(labels, labels, scale=labels)).split("Levels\n")[1]
     rows = [line for line in grid.splitlines() if line.startswith(tuple(labels))]
     ends = [
         len(row) + sum("\u4e00" <= x <= "\u9fff" for x in row) - ("\u0301" in row) for row in rows
@@ -252,7 +252,7 @@ def test_wide_letters_keep_columns_in_line():
 
 def test_an_evaluation_is_shown_as_its_text_report():
     result = ordinate.evaluate(GOLD, PREDICTED, "cefr")
-    assert str(result) == render(result) == render(result, "text")
+    assert str(result) == render(result, width=find_terminal_width())
     assert str(result).startswith("6 items on A1 < A2 < B1 < B2 < C1 < C2\n")
     for name in result.metrics:
         assert re.search(rf"^{name} ", str(result), re.MULTILINE)
@@ -324,7 +324,7 @@ def test_undefined_has_its_reason_in_every_form(table):
         assert (row["undefined"] is not None) == undefined
         said = f" {row['metric']} is undefined: {score.undefined}."
         assert (said in text) == undefined
-        line = next(x for x in str(result).splitlines() if x.startswith(f"{row['metric']} "))
+        line = next(x for x in render(result).splitlines() if x.startswith(f"{row['metric']} "))
         assert (line.split()[2 if "near 0" not in line else 3] == "undefined") == undefined
         for name in ("best_constant", "majority", "chance"):
             point = plain["baselines"][name]

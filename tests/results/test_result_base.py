@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rendered_reports import words
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
@@ -16,10 +17,13 @@ from ordinate.experiment.check_report import CheckReport, Finding
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
 from ordinate.meta import evaluate_metrics
-from ordinate.meta.property_verdicts import PropertyVerdicts
+from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
 from ordinate.metrics import find_metric
+from ordinate.metrics.known_properties import FORMAL_PROPERTIES
 from ordinate.postprocess import Decoder
-from ordinate.render import FORMATS_BY_SUFFIX, render
+from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
+from ordinate.render.document import format_cell
+from ordinate.render.text import measure_width
 from ordinate.results.base import (
     Result,
     align_columns,
@@ -121,8 +125,19 @@ MAKERS = {
         FOLDER, (FeatureSetEntry(TAG, "a", 2, 3, 0.5, "as made", "make"),), ()
     ),
 }
+FURTHER_REPORTS = {
+    "property": lambda: PropertyExplanation(
+        find_metric("mae"), FORMAL_PROPERTIES[0], PropertyVerdicts.of([find_metric("mae")])
+    ),
+    "metric": lambda: MetricCatalogue((find_metric("weighted_kappa"),)),
+    "all metrics": MetricCatalogue.list_all,
+    "undefined values": lambda: ordinate.evaluate(["mid"], ["mid"], SCALE),
+    "many levels": lambda: ordinate.evaluate(np.arange(60), np.arange(60)[::-1], "0..59"),
+    "no interval": lambda: ordinate.evaluate_regression(TARGETS, MODELS[TAG], interval=None),
+}
 ALL = pytest.mark.parametrize("name", MAKERS)
-get_result = cache(lambda name: MAKERS[name]())
+EVERY_REPORT = pytest.mark.parametrize("name", [*MAKERS, *FURTHER_REPORTS])
+get_result = cache(lambda name: (MAKERS | FURTHER_REPORTS)[name]())
 
 
 def as_records(frame):
@@ -154,12 +169,39 @@ def test_the_repr_is_one_short_line(name):
 def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
-    assert str(result) == render(result, "text")
+    assert str(result) == render(result, "text", width=find_terminal_width())
     assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
     assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict()))
+
+
+@EVERY_REPORT
+def test_a_report_begins_with_its_verdict(name):
+    document = get_result(name).document()
+    assert document.verdict.endswith((".", ")"))
+    assert next(document.list_body()) == document.verdict
+
+
+@EVERY_REPORT
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_fits_its_width(name, width):
+    lines = render(get_result(name), width=width).splitlines()
+    assert [line for line in lines if measure_width(line) > width] == []
+
+
+@EVERY_REPORT
+def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
+    result = get_result(name)
+    result.save(tmp_path / "report.txt")
+    text = words((tmp_path / "report.txt").read_text("utf-8"))
+    document = result.document()
+    for block in document.list_body():
+        for cells in [(block,)] if isinstance(block, str) else [block.header, *block.rows]:
+            assert " ".join(" ".join(format_cell(cell) for cell in cells).split()) in text
+    assert "Not shown" not in text
+    assert all(text.count(words(note)) == 1 for note in document.list_notes())
 
 
 def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
@@ -273,7 +315,9 @@ def test_an_evaluation_has_its_tables_by_name():
     others = ["error_attribution", "second_rater", "difference_from_rest", "bins"]
     assert [*tables] == ["metrics", "per_level", "confusion_matrix", *others]
     assert {row["group"] for row in tables["metrics"]} == {"", TAG, "other"}
-    assert [row["metric"] for row in tables["second_rater"]] == [*get_result("evaluation").metrics]
+    assert {row["group"] for row in tables["second_rater"]} == {"", TAG, "other"}
+    own = [row["metric"] for row in tables["second_rater"] if row["group"] == ""]
+    assert own == [*get_result("evaluation").metrics]
     assert {row["group"] for row in tables["difference_from_rest"]} == {TAG, "other"}
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60

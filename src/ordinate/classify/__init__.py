@@ -4,9 +4,9 @@ from ordinate.classify.batch_prediction import PredictionReport, predict_dataset
 from ordinate.classify.model_ranking import ModelRanking
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import TunedModel, load_model, load_models
-from ordinate.classify.tuning import tune
-from ordinate.classify.tuning_result import TuningResult
+from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
+from ordinate.search.tuning_result import TuningResult
 
 __all__ = [
     "Experiment",
@@ -18,5 +18,5 @@ __all__ = [
     "load_model",
     "load_models",
     "predict_datasets",
-    "tune",
+    "tune_experiment",
 ]

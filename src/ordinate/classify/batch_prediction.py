@@ -21,11 +21,12 @@ from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
 from ordinate.readers.columns import DataColumns
-from ordinate.readers.feature_matrix import read_column_names
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_percent
+from ordinate.render.estimates import format_count, format_percent, join_names
+from ordinate.render.model_names import shorten_model_names
 from ordinate.results.base import SCHEMA, Result, to_json_label
 
 PREDICTIONS_FOLDER = "predictions"
@@ -227,19 +228,24 @@ class PredictionReport(Result):
     def document(self) -> Document:
         """Return the report for people."""
         items = sum(len(one.predictions) for one in self.done)
-        title = f"{items:,} item{'' if items == 1 else 's'} predicted by {self.model.name}"
-        blocks: list[str | Grid] = [self._build_grid()]
-        for one in self.done:
-            blocks += [_build_level_grid(one), *one.data.notes]
-        return Document(title, (*blocks, *self.model.calibration.notes))
+        name = shorten_model_names([self.model.name])[self.model.name]
+        written = [one.output for one in self.done if one.output]
+        where = f", written to {join_names(written)}" if written else ""
+        return Document(
+            f"{format_count(items)} predicted by {name}",
+            (self._build_grid(), *map(_build_level_grid, self.done)),
+            verdict=f"{format_count(items)} predicted{where}.",
+            notes=(
+                *(x for one in self.done for x in one.data.notes),
+                *self.model.calibration.notes,
+            ),
+        )
 
     def _build_grid(self) -> Grid:
         rows: list[tuple[Cell, ...]] = [
-            (one.data.name, one.data.feature_source, one.output, len(one.predictions))
-            for one in self.done
+            (one.data.name, one.data.feature_source, len(one.predictions)) for one in self.done
         ]
-        header = ("data", "features", "written to", "items")
-        return Grid("Predicted", header, tuple(rows), left=3)
+        return Grid("Predicted", ("data", "features", "items"), tuple(rows), left=2)
 
 
 def _build_level_grid(one: DatasetPredictions) -> Grid:

@@ -1,14 +1,12 @@
-"""Cross-validation: folds, out-of-fold predictions, their recalibration, and metric values."""
+"""Cross-validation: stratified folds, recalibration out of fold, and metric values."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinate.classify.class_weights import compute_class_weights
 from ordinate.classify.decision_rules import (
     DECISION_RULES,
     Bools,
@@ -19,13 +17,11 @@ from ordinate.classify.decision_rules import (
     Positions,
 )
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import Metric
-from ordinate.models.classifiers import MODEL_TYPES, create_classifier
-from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import encode_groups
+from ordinate.postprocess.estimator import encode_groups
 from ordinate.scale import Scale
+from ordinate.search.fits import join_folds
 from ordinate.summaries import ConfusionMatrix
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -87,106 +83,6 @@ def _assign_groups_to_folds(
         fold_sizes[fold] += counts[group].sum()
         fold_of_group[group] = fold
     return fold_of_group[groups]
-
-
-# --- fits ----------------------------------------------------------------------------------------
-
-
-class LabelledFeatures(NamedTuple):
-    """What workers keep under the name of a feature set."""
-
-    matrix: Any  # [N, d], sparse or dense
-    levels: Positions  # on the full scale
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One model that may be selected: feature set, model type, hyperparameters, class weights."""
-
-    data: str  # the name under which workers keep it
-    model_type: str
-    params: Mapping[str, Any]
-    size: int  # levels of the scale
-    seed: int = 0
-    strategy: str = "equal"
-    alpha: float = 1.0
-
-    @property
-    def weighted(self) -> bool:
-        """Whether levels differ in weight."""
-        return self.strategy != "equal" and self.alpha > 0.0
-
-
-class FoldTask(NamedTuple):
-    """A candidate to be fitted on some rows, to predict others."""
-
-    candidate: Candidate
-    train: Positions
-    test: Positions
-
-
-def fit_candidate(
-    data: LabelledFeatures, candidate: Candidate, rows: Positions | None = None
-) -> tuple[Any, Floats | None]:
-    """Return the model fitted on rows (all, without any), and its class weights or None.
-
-    The weights come from these rows alone.
-    """
-    matrix, levels = data if rows is None else (data.matrix[rows], data.levels[rows])
-    weights = None
-    if candidate.weighted:
-        weights = compute_class_weights(levels, candidate.size, candidate.strategy, candidate.alpha)
-    params, size = dict(candidate.params), candidate.size
-    model = create_classifier(candidate.model_type, params, size=size, seed=candidate.seed)
-    model.fit(matrix, levels, None if weights is None else weights[levels])
-    return model, weights
-
-
-def select_reversible_weights(model_type: str, weights: Floats | None) -> Floats | None:
-    """Return the class weights that division undoes: those of likelihood fits, or None."""
-    known = MODEL_TYPES[model_type]
-    return weights if known.likelihood and known.output_type == "probabilities" else None
-
-
-def fit_fold(loaded: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
-    """Return outputs for the test rows, class weights undone where that is possible."""
-    candidate, data = task.candidate, loaded[task.candidate.data]
-    model, weights = fit_candidate(data, candidate, task.train)
-    outputs = np.asarray(model.predict(data.matrix[task.test]), float)
-    return undo_class_weights(outputs, select_reversible_weights(candidate.model_type, weights))
-
-
-def make_fold_tasks(
-    candidate: Candidate, folds: Sequence[Positions], rows: Positions | None = None
-) -> list[FoldTask]:
-    """Return the task of each fold; folds number the given rows of the data, or all of them."""
-    n = sum(map(len, folds))
-    within = np.arange(n) if rows is None else rows
-    tasks = []
-    for fold in folds:
-        train = np.ones(n, bool)
-        train[fold] = False
-        tasks.append(FoldTask(candidate, within[train], within[fold]))
-    return tasks
-
-
-def join_folds(values: Sequence[NDArray[Any]], folds: Sequence[Positions]) -> NDArray[Any]:
-    """Return the values of all folds as one array, in the order of the rows."""
-    n = sum(map(len, folds))
-    joined = np.empty((n, *values[0].shape[1:]), values[0].dtype)
-    for of_fold, fold in zip(values, folds, strict=True):
-        joined[fold] = of_fold
-    return joined
-
-
-def predict_out_of_fold(
-    workers: WorkerPool,
-    candidate: Candidate,
-    folds: Sequence[Positions],
-    rows: Positions | None = None,
-) -> Floats:
-    """Return the outputs of a candidate for each row, from a fit that lacked its fold."""
-    return join_folds(workers.map(fit_fold, make_fold_tasks(candidate, folds, rows)), folds)
 
 
 # --- recalibration -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ordinate.classify.system_predictions import SystemPredictions, format_chanc
 from ordinate.errors import NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.metrics import Metric
-from ordinate.postprocess.prediction_sets import PredictionSetEvaluation, evaluate_prediction_sets
+from ordinate.postprocess.conformal_sets import PredictionSetEvaluation, evaluate_prediction_sets
 from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_with_interval
@@ -20,7 +20,7 @@ from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation, Score
 from ordinate.summaries import ConfusionMatrix
 
-METRICS_PER_GRID = 4  # metrics in one grid
+METRICS_PER_GRID = 2  # metrics in one grid
 OTHER_RULES: tuple[DecisionRule, ...] = ("argmax", "rounded_mean")
 
 

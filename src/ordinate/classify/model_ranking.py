@@ -12,7 +12,9 @@ from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell
+from ordinate.render.document import Cell, format_cell
+from ordinate.render.estimates import format_count, format_with_interval, join_names
+from ordinate.render.model_names import use_short_names
 from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.results.base import SCHEMA, Origin, Result, align_columns, to_json_label
 from ordinate.results.comparison import Comparison
@@ -139,17 +141,17 @@ class DatasetRanking:
         further = {"test": given.name, "file": given.file, "unlabelled": given.unlabelled}
         return found | further | self.evaluation.to_dict()
 
-    def blocks(self) -> list[str | Grid]:
+    def document(self) -> Document:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
-        board, *differences = (b for b in self._get_comparison_blocks() if isinstance(b, Grid))
-        sentences = [b for b in self._get_comparison_blocks() if isinstance(b, str)]
-        alone = len(self.kappas) == 1
-        first = sentences if not alone else [sentences[0], *sentences[2:]]
-        found: list[str | Grid] = [first[0], self._mark_leaderboard(board), *first[1:]]
-        return found if alone else [*found, *differences]
-
-    def _get_comparison_blocks(self) -> tuple[str | Grid, ...]:
-        return self.comparison.document().blocks
+        document = self.comparison.document()
+        board, *differences = (block for block in document.blocks if isinstance(block, Grid))
+        blocks = (self._mark_leaderboard(board), *differences)
+        if len(self.kappas) > 1:
+            return replace(document, blocks=blocks)
+        (only,) = self.leaderboard.standings
+        value = format_cell(format_with_interval(only.estimate))
+        verdict = f"{only.system} has {self.leaderboard.metric.expression} {value}."
+        return replace(document, blocks=blocks[:1], verdict=verdict)
 
     def _mark_leaderboard(self, board: Grid) -> Grid:
         """Return the leaderboard with the share that each system predicts, and the flags."""
@@ -226,17 +228,30 @@ class ModelRanking(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        blocks: list[str | Grid] = [*self.notes]
-        for one in self.tests:  # what holds for all test sets is said once
-            blocks += [b for b in one.blocks() if isinstance(b, Grid) or b not in blocks]
-        if any(one.evaluation.models for one in self.tests):
-            evaluations = [one.evaluation for one in self.tests]
-            blocks += build_model_grids(evaluations, self.shown, self.level)
+        sections = [one.document() for one in self.tests]
         flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
-        blocks += [CHANCE_NOTE] if flagged else []
-        blocks += [*self._describe_missing_policy(), BIAS_NOTE]
-        sets = "1 test set" if len(self.tests) == 1 else f"{len(self.tests)} test sets"
-        return Document(f"Ranking by {self.metric.expression} on {sets}", tuple(blocks))
+        notes = (
+            *((CHANCE_NOTE,) if flagged else ()),
+            *self._describe_missing_policy(),
+            BIAS_NOTE,
+            *self.notes,
+        )
+        title = f"Ranking by {self.metric.expression} on {format_count(len(sections), 'test set')}"
+        verdict = sections[0].verdict if len(sections) == 1 else self._state_leaders()
+        sections = [replace(sections[0], verdict="")] if len(sections) == 1 else sections
+        evaluations = [one.evaluation for one in self.tests if one.evaluation.models]
+        grids = build_model_grids(evaluations, self.shown, self.level) if evaluations else []
+        names = dict.fromkeys(name for one in self.tests for name in one.kappas)
+        return use_short_names(Document(title, (*sections, *grids), verdict, notes), names)
+
+    def _state_leaders(self) -> str:
+        """Say which system leads on which test sets."""
+        leads: dict[str, list[str]] = {}
+        for one in self.tests:
+            leads.setdefault(one.leaderboard.standings[0].system, []).append(one.test_set.name)
+        if len(leads) == 1:
+            return f"{next(iter(leads))} leads on all {len(self.tests)} test sets."
+        return f"{'; '.join(f'{name} leads on {join_names(on)}' for name, on in leads.items())}."
 
     def _describe_missing_policy(self) -> list[str]:
         """Say what became of unanswered items, where there were any."""

@@ -132,7 +132,7 @@ class LabelledItems:
 
 
 def evaluate_decision_rules(
-    items: LabelledItems, levels_by_rule: Mapping[str, Levels], metric: Metric, *, seed: int
+    items: LabelledItems, levels_by_rule: Mapping[Any, Levels], metric: Metric, *, seed: int
 ) -> DecisionRuleScores:
     """Evaluate the levels that each decision rule gives."""
     scores = {

@@ -44,6 +44,7 @@ class TrainingDataSummary:
     counts: tuple[int, ...]  # items of each level
     training: tuple[str, ...]
     groups: int | None
+    copies: int = 0  # texts that repeat others
 
     @property
     def n(self) -> int:
@@ -59,6 +60,7 @@ class TrainingDataSummary:
             "scale": labels,
             "items_of_each_level": list(self.counts),
             "groups": self.groups,
+            "copies": self.copies,
         }
 
 
@@ -72,6 +74,7 @@ class TrainingData:
     levels: Levels = field(repr=False)
     groups: NDArray[Any] | None = field(repr=False)
     sets: dict[str, FeatureSet]
+    texts: tuple[str, ...] = field(default=(), repr=False)  # none where a file has no texts
 
     @classmethod
     def of(
@@ -95,12 +98,36 @@ class TrainingData:
             name: _inspect_feature_set(experiment, name, stems)
             for name in _match_feature_sets(experiment, pattern)
         }
+        texts: list[str] = []
+        if all(one.texts is not None for one in data):
+            texts = [text for one in data for text in one.require_texts()]
         return cls(
-            experiment, declared, stems, levels, np.concatenate(groups) if groups else None, sets
+            experiment,
+            declared,
+            stems,
+            levels,
+            np.concatenate(groups) if groups else None,
+            sets,
+            tuple(texts),
         )
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    @cached_property
+    def units(self) -> NDArray[Any] | None:
+        """What stays together in a fold: groups or, without any, copies of one text, if there are.
+
+        A copy on both sides of a split would be learned by heart.
+        """
+        if self.groups is not None or not self.copies:
+            return self.groups
+        return np.unique(np.array(self.texts, object), return_inverse=True)[1].reshape(-1)
+
+    @property
+    def copies(self) -> int:
+        """How many texts repeat others."""
+        return len(self.texts) - len(set(self.texts))
 
     def matrix(self, name: str) -> Any:
         """Read the features of all items."""
@@ -140,7 +167,9 @@ class TrainingData:
         """What a report says of the data."""
         counts = np.bincount(self.levels, minlength=len(self.scale))
         groups = None if self.groups is None else len(np.unique(self.groups.astype(str)))
-        return TrainingDataSummary(self.scale, tuple(counts.tolist()), self.stems, groups)
+        return TrainingDataSummary(
+            self.scale, tuple(counts.tolist()), self.stems, groups, self.copies
+        )
 
 
 def _select_stems(experiment: Experiment, requested: Sequence[str]) -> tuple[str, ...]:

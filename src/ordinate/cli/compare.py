@@ -90,14 +90,16 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
 
     from ordinate.cli.progress import show_share
     from ordinate.results import Origin, select_metrics
+    from ordinate.results.arguments import check_system_count
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import check_system_count
 
     metrics, settings = select_metrics(options.metrics), _parse_settings(options)
     requested = _parse_pairs(options.pairs)
     found = read_systems(options, check_system_count)
     pairs = [_split_pair(text, found.panel.systems) for text in requested]
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     with show_share("comparing") as progress:
         return Comparison.from_panel(
             found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress

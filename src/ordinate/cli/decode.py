@@ -77,13 +77,13 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records, render
+    from ordinate.render import csv_records, find_terminal_width, render
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
         levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
-        report = render(result, options.format or "text")
+        report = render(result, options.format or "text", width=find_terminal_width())
         if out is None:
             sys.stdout.write(levels)
             sys.stderr.write(report)

@@ -177,7 +177,6 @@ def _evaluate_labels(
     from ordinate.cli.progress import show_share, watch_queries
     from ordinate.readers.confusion import count_files
     from ordinate.results import Evaluation, Origin
-    from ordinate.results.arguments import describe_fine_scale
 
     found = count_files(
         options.files,
@@ -187,7 +186,6 @@ def _evaluate_labels(
         items=items,
         watch=watch_queries,
     )
-    notes = (*found.notes, *describe_fine_scale(found.matrix))
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
             found.matrix,
@@ -195,9 +193,12 @@ def _evaluate_labels(
             by=found.by,
             groups=found.groups,
             second_rater=found.second_rater,
+            second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
-            origin=Origin(found.gold, found.predicted, found.files, found.joined, notes),
+            origin=Origin(
+                found.gold, found.predicted, found.files, found.match_counts, found.notes
+            ),
             progress=progress,
         )
 
@@ -243,7 +244,7 @@ def _evaluate_calibration(
         notes=(NOT_CLUSTERED_NOTE,) if clustered else (),
     )
     predicted = f"the most probable of {', '.join(found.columns)}"
-    return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
+    return result, Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
 
 
 def _evaluate_most_probable(

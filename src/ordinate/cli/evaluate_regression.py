@@ -164,10 +164,7 @@ def _evaluate_files(
         result,
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
-        further_rows=(
-            *_list_interval_rows(result),
-            *(row for part in parts for row in part.rows()),
-        ),
+        further_rows=tuple(row for part in parts for row in part.rows()),
     )
 
 
@@ -179,9 +176,9 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
     if options.missing == "worst":
         raise BadOption("A regression has no worst prediction: use --missing drop, or error.")
     if options.compare_with:
-        from ordinate.results.regression_comparison import check_model_count
+        from ordinate.results.arguments import check_system_count
 
-        check_model_count(1 + len(parse_names("--compare-with", options.compare_with)))
+        check_system_count(1 + len(parse_names("--compare-with", options.compare_with)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and not hasattr(options, "lower"):
@@ -379,7 +376,7 @@ class _RegressionRun:
         named = " and ".join(dict.fromkeys(rough))
         note = f"Of files, {named} is at most half a per cent from the exact value."
         notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.joined, notes)
+        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
 
     def _denormalize_summary(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""
@@ -461,6 +458,7 @@ class _RegressionRun:
         return parts
 
     def _build_residuals(self, items: "RegressionItems") -> _ReportPart:
+        from ordinate.render import Document
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -474,7 +472,9 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        return _ReportPart("residuals", found, [*found.blocks(), *([NOT_GROUPED_NOTE] * grouped)])
+        notes = (NOT_GROUPED_NOTE,) if grouped else ()
+        document = Document("Residuals", (found.document(),), notes=notes)
+        return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionItems") -> _ReportPart:
         from ordinate.results.regression_comparison import compare_regression
@@ -493,7 +493,7 @@ class _RegressionRun:
             interval=self.level,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return _ReportPart("comparison", found, [*([left] * (found.n < given)), *found.blocks()])
+        return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
 
     def _levels(self, result: "RegressionEvaluation", items: "RegressionItems") -> _ReportPart:
         from dataclasses import replace
@@ -504,7 +504,7 @@ class _RegressionRun:
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", *document.blocks])
+        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""
@@ -516,26 +516,7 @@ class _RegressionRun:
         columns = replace(_parse_columns(self.options), row_order=False, **apart)
         other, _ = self.evaluate_files([self.options.shifted], columns, None)
         found = evaluate_shift(result, other)
-        return _ReportPart("shifted", found, found.blocks())
-
-
-def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of prediction intervals."""
-    from ordinate.metrics import find_metric
-    from ordinate.results.base import to_flat_record
-    from ordinate.results.regression_text import get_interval_unit
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
-
-    return [
-        {"part": "prediction_intervals", "group": group, "metric": name}
-        | to_flat_record(one)
-        | {
-            "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.summary.n,
-        }
-        for group, part in [("", result), *result.list_subgroups()]
-        for name, one in part.prediction_intervals.items()
-    ]
+        return _ReportPart("shifted", found, [found.document()])
 
 
 # --- levels ---------------------------------------------------------------------------------------

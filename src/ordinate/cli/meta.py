@@ -166,5 +166,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
         lenient=options.lenient,
         watch=watch_queries,
     )
-    origin = Origin(options.gold_file, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        options.gold_file, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return found.panel, origin, [asdict(one) for one in found.irregular]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, render
+from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
 from ordinate.settings import Level, Resamples, Seed, list_settings
 
 if TYPE_CHECKING:
@@ -267,7 +267,10 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
-        text = render(result(), options.format or _infer_format(options.output))
+        width = find_terminal_width() if report is None else None
+        shown = options.format or _infer_format(options.output)
+        details = getattr(options, "details", None)
+        text = render(result(), shown, width=width, details=details)
         if report is None:
             sys.stdout.write(text)
         else:

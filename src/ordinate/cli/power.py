@@ -65,7 +65,9 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
     given = collect_given(options, SampleSizeSettings)
     settings = SampleSizeSettings(**given, items=_parse_sizes(options.sizes))
     found = read_systems(options, check_system_count)
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return SampleSizePlan.from_panel(found.panel, metric, settings, origin=origin)
 
 

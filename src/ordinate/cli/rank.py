@@ -107,15 +107,18 @@ def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
         require_one_scale,
         select_test_sets,
     )
-    from ordinate.classify.trained_model import list_model_names, load_models
+    from ordinate.classify.trained_model import load_models
     from ordinate.cli.progress import show_share
     from ordinate.readers.external_predictions import PredictionColumns
+    from ordinate.search.saved_models import list_model_names
 
     metric, settings = _parse_metric(options.metric), parse_comparison_settings(options)
     metrics = _parse_metrics(options.metrics)
     experiment = open_experiment(options)
     stems = select_test_sets(experiment, options.test_set)
-    externals_only = options.external and not options.model and not list_model_names(experiment)
+    externals_only = (
+        options.external and not options.model and not list_model_names(experiment.root)
+    )
     models = [] if externals_only else load_models(experiment, options.model)
     scale = require_one_scale(models, parse_scale(options)) or experiment.scale()
     columns = PredictionColumns(options.id_column, getattr(options, "predicted", None))

@@ -7,34 +7,19 @@ from ordinate.errors import BadOutput, shorten
 
 # The folders of an experiment.
 TRAINING, TEST, FEATURES = "ml-training-data", "ml-test-data", "features"
-OUTPUT_FOLDERS = ("models", "predictions", "results", "ho_multifeat_results")
+MODELS, PREDICTIONS, RESULTS = "models", "predictions", "results"  # of any search
+OUTPUT_FOLDERS = (MODELS, PREDICTIONS, RESULTS)
 FOLDERS = (TRAINING, TEST, FEATURES, *OUTPUT_FOLDERS)
 README = "README.txt"
 LOCK_FILE = ".lock"
 HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a locked file
 
-# The files and folders of a search for a surrogate.
-RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
-CONFIG, TEST_PREDICTIONS, STUDIES = "config.toml", "test_predictions.json", "studies.db"
-MODELS, RUNS, CHECKPOINTS, LATTICES = "models", "runs", "checkpoints", "lattices"
+# What a search writes into its results: the latest run, every run, and what the next goes on from.
+RESULTS_FILE, TRIALS_FILE, SUMMARY_FILE = "results.json", "trials.json", "summary.md"
+TEST_PREDICTIONS_FILE, CONFIG_FILE = "test_predictions.json", "config.toml"
+STUDIES, RUNS, CHECKPOINTS = "studies.db", "runs", "checkpoints"
 
-LATEST_FILES = (RESULTS, TRIALS, SUMMARY, TEST_PREDICTIONS)  # of a search, replaced by the next
-
-EXPERIMENT = {*FOLDERS, README, LOCK_FILE, HOLDER_FILE}
-SEARCH = {
-    RESULTS,
-    TRIALS,
-    SUMMARY,
-    CONFIG,
-    TEST_PREDICTIONS,
-    STUDIES,
-    MODELS,
-    RUNS,
-    CHECKPOINTS,
-    LATTICES,
-    LOCK_FILE,
-    HOLDER_FILE,
-}
+RESERVED = {*FOLDERS, README, LOCK_FILE, HOLDER_FILE}
 
 
 def refuse_reserved_path(
@@ -47,27 +32,15 @@ def refuse_reserved_path(
     """
     for folder in path.parents:
         name, *rest = path.relative_to(folder).parts
-        reserved = EXPERIMENT | SEARCH if folder in stores else _list_reserved_names(folder)
-        if name in reserved and not (name == allowed and len(rest) == 1):
+        reserved = name in RESERVED and (folder in stores or is_store(folder))
+        if reserved and not (name == allowed and len(rest) == 1):
             raise BadOutput(
                 f"{shorten(str(path))} cannot be written: {name} in {shorten(str(folder))} is for "
                 "what Ordinate keeps there. Write to another place in it, or elsewhere."
             )
 
 
-def refuse_foreign_files(root: Path) -> None:
-    """Refuse a folder for the results of a search that holds files of these names already."""
-    foreign = [name for name in LATEST_FILES if (root / name).exists()]
-    if foreign and not (root / RUNS).is_dir():
-        raise BadOutput(
-            f"{root / foreign[0]} was not written by a search, which would replace it. Move it, or "
-            "name another folder with -o."
-        )
-
-
-def _list_reserved_names(folder: Path) -> set[str]:
-    """Return what a folder keeps for itself, if it is an experiment or of a search."""
-    if (folder / TRAINING).is_dir() or (folder / TEST).is_dir():
-        return EXPERIMENT
-    searched = (folder / RESULTS).exists() and (folder / RUNS).is_dir()
-    return SEARCH if searched or (folder / STUDIES).exists() else set()
+def is_store(folder: Path) -> bool:
+    """Tell whether a folder is an experiment, or that of a search."""
+    own = [folder / TRAINING, folder / TEST, folder / RESULTS / RUNS]
+    return any(path.is_dir() for path in own) or (folder / RESULTS / STUDIES).exists()

@@ -20,8 +20,8 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import FEATURES, README, TEST, TRAINING
 from ordinate.experiment.safe_files import write_text
 from ordinate.readers.columns import DataColumns
-from ordinate.readers.feature_matrix import read_column_names
 from ordinate.readers.item_columns import read_columns
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.render.atomic_files import replace_file
 from ordinate.scale import Scale, resolve_scale
 from ordinate.settings import check_integer

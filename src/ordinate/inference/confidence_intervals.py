@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
-from ordinate.inference.coverage_warnings import describe_undercoverage
 from ordinate.inference.delta_method import (
     compute_bounded_interval,
     compute_influence,
@@ -31,6 +30,7 @@ from ordinate.inference.resampling import (
 from ordinate.inference.small_samples import (
     RARE_ITEMS,
     aggregates_levels,
+    describe_undercoverage,
     find_rare_levels,
     make_posterior_sampler,
     mover_interval,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,12 +16,6 @@ from ordinate.meta.properties_search import (
     PropertyFinding,
     check_properties,
 )
-from ordinate.meta.published_properties import (
-    MARKS,
-    PUBLISHED_COLUMNS,
-    agrees_with_paper,
-    find_mark,
-)
 from ordinate.metrics import Metric
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,
@@ -31,11 +25,49 @@ from ordinate.metrics.known_properties import (
     find_verification,
     format_counterexample,
 )
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
+from ordinate.render.estimates import join_names
 from ordinate.results.base import Result
 
+# Table 2 of Amigó et al. (2020)
+PUBLISHED_COLUMNS: Final = ("invariance", "monotonicity", "imbalance")
+YES = "✓"
+
+# In the order of the paper; one line for each row of its table.
+TABLE_2: Final[dict[tuple[str, ...], str]] = {
+    ("accuracy",): "✓--",
+    ("accuracy_within",): "✓--",
+    ("macro_accuracy", "cohen_kappa"): "✓-✓",
+    ("f1_macro",): "✓-✓",
+    ("mae", "mse"): "-✓-",
+    ("macro_mae", "macro_mse"): "-✓✓",
+    ("weighted_kappa", "linear_kappa", "quadratic_kappa"): "-✓✓",
+    ("rennie_srebro",): "-✓-",
+    ("cosine",): "-✓-",
+    ("pearson",): "---",
+    ("kendall_tau_b", "spearman"): "✓-✓",
+    ("kendall_tau_a",): "✓--",
+    ("reliability", "sensitivity", "reliability_sensitivity_f"): "✓-✓",
+    ("mutual_information", "purity", "inverse_purity"): "✓-✓",
+    ("oci",): "✓--",
+    ("cem_nom",): "✓-✓",
+    ("cem_int",): "-✓✓",
+    ("cem_ord",): "✓✓✓",
+}
+
+MARKS: Final[dict[str, dict[str, str]]] = {
+    name: dict(zip(PUBLISHED_COLUMNS, marks, strict=True))
+    for row, marks in TABLE_2.items()
+    for name in row
+}
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
+FLAT_KEYS = (
+    *("verdict", "verdict_with_empty_levels", "cases", "cases_with_empty_levels"),
+    *("max_levels", "max_items", "paper", "agrees"),
+)
 DIFFERS_MARK = " ≠ paper"
+MOST_NAMED = 5  # metrics in a verdict, with what they break
+KEPT = {"verdict": "not_violated"}
 SAME_TOLERANCE = 1e-9  # a smaller difference is rounding
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
@@ -112,8 +144,34 @@ class PropertyVerdicts(Result):
         laws = [f"{_format_name(name)}: {law.statement}" for name, law in PROPERTIES.items()]
         return Document(
             "Formal properties of metrics",
-            (NO_PROOF, self._describe_effort(), *laws, *(grid for grid in grids if grid.rows)),
+            tuple(grid for grid in grids if grid.rows),
+            verdict=self._state_verdict(),
+            notes=(NO_PROOF, self._describe_effort(), *laws),
         )
+
+    def _state_verdict(self) -> str:
+        """Say which metrics keep the formal properties, and which break how many."""
+        broken = {
+            name: [
+                law
+                for law in FORMAL_PROPERTIES
+                if cells.get(law, KEPT)["verdict"] != "not_violated"
+            ]
+            for name, cells in self.cells.items()
+        }
+        kept = [name for name, laws in broken.items() if not laws]
+        parts = []
+        if kept:
+            parts.append(f"No small case violates a formal property of {join_names(kept)}.")
+        ranked = sorted(
+            (name for name in broken if broken[name]), key=lambda name: len(broken[name])
+        )
+        if len(ranked) > MOST_NAMED:
+            parts.append(f"{len(ranked)} other metrics break at least one, or leave it undefined.")
+        elif ranked:
+            each = [f"{name} ({', '.join(map(_format_name, broken[name]))})" for name in ranked]
+            parts.append(f"Violated, tied or undefined: {'; '.join(each)}.")
+        return " ".join(parts)
 
     def _describe_effort(self) -> str:
         cases = [
@@ -126,17 +184,13 @@ class PropertyVerdicts(Result):
         )
 
     def _build_grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:
-        rows = tuple(
-            (
-                name,
-                *(
-                    _format_verdict(self.cells[name][law])
-                    for law in laws
-                    if law in self.cells[name]
-                ),
-            )
+        cells = {
+            name: [
+                _format_verdict(self.cells[name][law]) for law in laws if law in self.cells[name]
+            ]
             for name in names
-        )
+        }
+        rows = tuple((name, *verdicts) for name, verdicts in cells.items())
         return Grid(title, ("metric", *map(_format_name, laws)), rows, left=1 + len(laws))
 
     def _build_disagreement_grid(self, names: list[str]) -> Grid:
@@ -171,18 +225,6 @@ class PropertyVerdicts(Result):
         return Grid(title, header, rows, left=len(header))
 
 
-FLAT_KEYS = (
-    "verdict",
-    "verdict_with_empty_levels",
-    "cases",
-    "cases_with_empty_levels",
-    "max_levels",
-    "max_items",
-    "paper",
-    "agrees",
-)
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class PropertyExplanation(Result):
     """One property of one metric, with its counterexample laid out."""
@@ -215,10 +257,12 @@ class PropertyExplanation(Result):
         required = {"equal": "stay the same", "better": _describe_direction(self.metric)}[
             law.relation
         ]
-        blocks: list[str | Grid] = [law.statement, f"So the value has to {required}."]
+        name = _format_name(self.property_name).capitalize()
+        verdict = f"{name} is {VERDICT_NAMES[cell['verdict']]} by {self.metric.expression}."
         if cell["reason"]:
-            blocks.append(f"It cannot be checked: {cell['reason']}")
-        blocks += [*_describe_search(cell), *_describe_paper(cell)]
+            verdict = f"It cannot be checked: {cell['reason']}"
+        blocks: list[Block] = [f"{law.statement} So the value has to {required}."]
+        blocks += _describe_paper(cell)
         for key, words in (
             ("counterexample", "The smallest counterexample"),
             ("counterexample_with_empty_levels", "The smallest one if gold may lack levels"),
@@ -228,9 +272,8 @@ class PropertyExplanation(Result):
                     f"{words}: {format_counterexample(cell[key])}.",
                     *_build_example_grids(cell[key]),
                 ]
-        return Document(
-            f"{self.metric.expression}: {_format_name(self.property_name)}", tuple(blocks)
-        )
+        title = f"{self.metric.expression}: {_format_name(self.property_name)}"
+        return Document(title, tuple(blocks), verdict, tuple(_describe_search(cell)))
 
 
 def collect_facts(check: PropertyCheck) -> dict[str, PropertyRecord]:
@@ -256,7 +299,7 @@ def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord
         "max_levels": max(finding.sizes, default=0),
         "max_items": max(finding.sizes.values(), default=0),
         "sizes": {str(levels): items for levels, items in finding.sizes.items()},
-        "paper": find_mark(name, law),
+        "paper": MARKS.get(name, {}).get(law),  # None where the paper is silent
         "counterexample": full_gold.example and _convert_example_to_dict(full_gold.example),
         "counterexample_with_empty_levels": (
             _convert_example_to_dict(any_gold.example) if differs and any_gold.example else None
@@ -264,6 +307,13 @@ def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord
         "reason": finding.reason,
     }
     return cell | {"agrees": agrees_with_paper(cell)}
+
+
+def agrees_with_paper(cell: dict[str, Any]) -> bool | None:
+    """Tell whether a verdict is what the paper says; None where one of them says nothing."""
+    if cell["paper"] is None or cell["verdict"] == "undefined":
+        return None
+    return (cell["verdict"] == "not_violated") == (cell["paper"] == YES)
 
 
 def _convert_example_to_dict(example: Counterexample) -> PropertyRecord:

@@ -10,8 +10,12 @@ from ordinate.errors import BadOption, NoItems, NotApplicable
 from ordinate.metrics import Metric, find_metric
 from ordinate.postprocess.cut_search import ScoreOrderedItems, is_best_value, search_best_cuts
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import Floats, encode_gold_levels, read_score_column
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
+from ordinate.postprocess.estimator import (
+    BaseEstimator,
+    Floats,
+    encode_gold_levels,
+    read_score_column,
+)
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights

@@ -40,7 +40,7 @@ MOST_FILES_NAMED = 3  # files that a note names
 class Campaign:
     """The panel of a campaign, whose groups are the test cases, and what its files are like.
 
-    `joined` says of each run how many items of gold it has (matched), for how many of them there is
+    `match_counts` says of each run how many items of gold it has (matched), for how many there is
     a prediction on the scale (predicted), how many it lacks (missing), and how many lines have an
     id that gold lacks (unknown).
     """
@@ -49,7 +49,7 @@ class Campaign:
     irregular: tuple[Irregularity, ...]
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    joined: dict[str, dict[str, int]]
+    match_counts: dict[str, dict[str, int]]
 
 
 def read_campaign(
@@ -93,7 +93,7 @@ class _CampaignReader:
         self.files_by_layout: dict[str, list[str]] = {}
         self.files_without_test_case: list[str] = []  # runs only
         self.notes: list[str] = []
-        self.joined: dict[str, dict[str, int]] = {}
+        self.match_counts: dict[str, dict[str, int]] = {}
 
     def read(
         self,
@@ -117,7 +117,7 @@ class _CampaignReader:
             tuple(self.lines.irregular),
             files=tuple(name for name, _ in (gold, *runs)),
             notes=(*self._describe_layouts(), *self.notes),
-            joined=self.joined,
+            match_counts=self.match_counts,
         )
 
     def _read_gold(self, file: NamedFile, scale: Scale | None) -> Array:
@@ -148,7 +148,7 @@ class _CampaignReader:
         levels, has_line = self._check_labels(self.lines.list_values(), by_test_case=by_test_case)
         lacking = labelled & ~has_line
         self.lines.count_missing_items(lacking)
-        self.joined[name] = {
+        self.match_counts[name] = {
             "matched": int((labelled & has_line).sum()),
             "predicted": int((labelled & (levels < len(self.scale))).sum()),
             "missing": int(lacking.sum()),
@@ -214,7 +214,7 @@ class _CampaignReader:
 
     def _make_silent_run_error(self, name: str, n: int) -> MissingLabels:
         """Return the error for a run that predicts nothing."""
-        why = "" if self.joined[name]["matched"] else ": none of its ids is in gold"
+        why = "" if self.match_counts[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
             f"{name} predicts none of the {n:,} items{why}. Leave this run out, or count its items "
             f"as wrong with {WORST_HINT}."

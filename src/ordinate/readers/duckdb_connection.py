@@ -1,8 +1,9 @@
 """The connection to DuckDB, the engine that reads files: queries, quoting, and plain errors."""
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -39,6 +40,31 @@ def connect() -> Connection:
     connection = import_duckdb().connect(config=OFFLINE_SETTINGS)
     connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection
+
+
+@contextmanager
+def write_frame(frame: Any) -> Iterator[Path]:
+    """Give a temporary file of a data frame: of pandas, Polars, Arrow, or columns by name."""
+    with tempfile.TemporaryDirectory(prefix="ordinate-") as folder, connect() as connection:
+        path = Path(folder, "frame.parquet")
+        save_frame(frame, path, connection)
+        yield path
+
+
+def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -> None:
+    """Write a data frame to a Parquet file."""
+    if connection is None:
+        with connect() as own:
+            save_frame(frame, path, own)
+        return
+    try:
+        connection.register("frame", frame)
+        connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")
+    except (import_duckdb().Error, TypeError, ValueError) as problem:
+        raise BadInput(
+            f"{type(frame).__name__} cannot be read as a table. Pass the path of a file, or a data "
+            f"frame of pandas, Polars or Arrow: {_extract_reason(str(problem))}"
+        ) from None
 
 
 # --- queries -------------------------------------------------------------------------------------

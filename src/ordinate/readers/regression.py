@@ -45,7 +45,7 @@ class RegressionData:
     target: str
     predicted: str
     files: tuple[str, ...]
-    joined: dict[str, int] | None
+    match_counts: dict[str, int] | None
     notes: tuple[str, ...]
     groups: Moments | None = None
     previous: Moments | None = None

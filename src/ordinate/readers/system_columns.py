@@ -50,7 +50,7 @@ class PanelSource(ABC):
     systems: tuple[str, ...]
     labels: list[list[str]]  # as the files spell them: of gold, and of each system
     places: RowLocator
-    joined: dict[str, dict[str, int]] | None = None
+    match_counts: dict[str, dict[str, int]] | None = None
 
     def __init__(self, connection: Connection, source: FileSource, columns: SystemColumns) -> None:
         self.connection, self.columns = connection, columns

@@ -1,27 +1,27 @@
 """The regression task: table, splits, tuning, blends, prediction intervals, analysis."""
 
-from ordinate.regress.analysis import SearchAnalysis, analyze_search, compare_searches
+from ordinate.regress.search_comparison import compare_searches
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split, split_by_group, split_by_shift, split_table
 from ordinate.regress.table import Table, make_table, read_table
-from ordinate.regress.trained_model import Surrogate, load_surrogate
-from ordinate.regress.tuning import tune
-from ordinate.regress.tuning_result import TuningResult
+from ordinate.regress.trained_model import Surrogate, load_surrogate, predict_regression
+from ordinate.regress.tuning import tune_regression, tune_table
+from ordinate.search.tuning_result import TuningResult
 
 __all__ = [
-    "SearchAnalysis",
     "Settings",
     "Split",
     "Surrogate",
     "Table",
     "TuningResult",
-    "analyze_search",
     "compare_searches",
     "load_surrogate",
     "make_table",
+    "predict_regression",
     "read_table",
     "split_by_group",
     "split_by_shift",
     "split_table",
-    "tune",
+    "tune_regression",
+    "tune_table",
 ]

@@ -1,34 +1,28 @@
-"""One fit: what a worker is given, and what it predicts for rows that the fit has not seen."""
+"""One fit of a regressor: normalised rows in, predictions in the unit of the target out."""
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadStore, BadValues, OrdinateError
+from ordinate.errors import BadStore, BadValues
 from ordinate.experiment.workers import report_progress
 from ordinate.models.regressors import Regressor, create_regressor, find_model_type, load_regressor
 from ordinate.regress.model_inputs import ExtraFeatureFit, ModelInputs
+from ordinate.search.fits import Fit, FitOutputs
 from ordinate.summaries.regression import UNIT_HINT
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops early
-STEP_NAMES = {
-    "rounds": "round",
-    "epochs": "epoch",
-}  # parameters of model types that learn step by step
+# Hyperparameters of model types that learn step by step.
+STEP_NAMES = {"rounds": "round", "epochs": "epoch"}
 DATA_KEY = "data"  # under which name workers keep the table
 PROGRESS_SECONDS = 0.2  # seconds from one word about a fit to the next
-
-
-class OutOfTime(OrdinateError):
-    """The time for a search was over before a fit was done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,90 +33,87 @@ class TrainingArrays:
     targets: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class FitTask:
-    """A model to be fitted: on which rows, when to stop by which, and which to predict."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RegressorFit(Fit):
+    """A regressor to be fitted: on which rows, when to stop by which, and which to predict."""
 
     model_type: str
     params: Mapping[str, Any]
     seed: int
     rows: Rows
     stop: Rows  # for early stopping; model types that do not stop early learn from them, too
-    predict_rows: tuple[Rows, ...] = ()  # first those that choose or calibrate
+    new: Rows | None = None  # to be predicted
     extra: ExtraFeatureFit | None = None  # one more feature that a model is given
-    folder: str | None = None  # where to save the model
     flipped: bool = False  # whether rows are predicted as if the others were marked by it
-    checkpoint: str | None = None  # where a model type that is resumable keeps its state
-    end: float | None = None  # by the clock that all processes share; none begins after it
 
+    @property
+    def stops_early(self) -> bool:
+        """Whether the model type learns step by step, and needs rows by which to stop."""
+        return not STEP_NAMES.keys().isdisjoint(find_model_type(self.model_type).defaults)
 
-class FitProgress(NamedTuple):
-    """How far a fit is: the RMSE by which it stops early, in the unit of the target."""
+    @property
+    def row_counts(self) -> dict[str, int]:
+        """How many rows it learns from, and by how many it stops early."""
+        learned, stop = len(self.rows), len(self.stop)
+        if not self.stops_early:
+            learned, stop = learned + stop, 0
+        return {"rows": learned, "stopping_rows": stop}
 
-    what: str  # such as: mlp, epoch 3 of 100
-    rmse: float
-
-
-@dataclass(frozen=True, eq=False)
-class FitPredictions:
-    """Predictions in the unit of the target, one array for each set of rows, and spreads."""
-
-    predictions: tuple[Floats, ...]
-    spreads: tuple[Floats, ...] | None  # inside models that are ensembles
-    notes: tuple[str, ...] = ()
-    curve: Curve = field(default_factory=list)
-    inputs: dict[str, Any] = field(default_factory=dict)
-
-
-def fit_model(stored: Mapping[str, Any], task: FitTask) -> FitPredictions:
-    """Fit a model and predict; the normalisation is that of the rows that it learns from."""
-    _check_time(task)  # for model types that learn in one step, which nobody can end
-    data: TrainingArrays = stored[DATA_KEY]
-    early = stops_early(task.model_type)
-    rows = task.rows if early else np.concatenate([task.rows, task.stop])
-    check_targets_vary(data.targets[rows], "the rows of a fit")
-    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], extra=task.extra)
-    model = create_regressor(task.model_type, dict(task.params), seed=task.seed)
-    real = inputs.scaled.target.denormalize_errors
-    given = (
-        *_prepare_arrays(inputs, data, rows),
-        *(_prepare_arrays(inputs, data, task.stop) if early else ()),
-    )
-    _train_model(model, given, task, lambda step, x: _report_progress(task, step, float(real(x))))
-    curve = [(step, float(real(x))) for step, x in model.curve]
-    if task.folder is not None:
-        folder = Path(task.folder)
-        folder.mkdir()
-        model.save(folder)
-        model = load_regressor(folder)  # what predicts is what was saved
-    flipped = replace(inputs, flipped=task.flipped)
-    found = [predict_in_unit(model, flipped, data.features[rows]) for rows in task.predict_rows]
-    for predictions, _ in found[:1]:  # those behind are of a test, which decides nothing
+    def run(self, kept: Mapping[str, Any]) -> FitOutputs:
+        """Fit and predict; the normalisation is that of the rows that it learns from."""
+        data: TrainingArrays = kept[DATA_KEY]
+        early = self.stops_early
+        rows = self.rows if early else np.concatenate([self.rows, self.stop])
+        check_targets_vary(data.targets[rows], "the rows of a fit")
+        inputs = ModelInputs.fit(data.features[rows], data.targets[rows], extra=self.extra)
+        model = create_regressor(self.model_type, dict(self.params), seed=self.seed)
+        real = inputs.scaled.target.denormalize_errors
+        given = (
+            *_prepare_arrays(inputs, data, rows),
+            *(_prepare_arrays(inputs, data, self.stop) if early else ()),
+        )
+        self._train(model, given, lambda step, x: self._report_progress(step, float(real(x))))
+        curve = [(step, float(real(x))) for step, x in model.curve]
+        if self.folder is not None:
+            folder = Path(self.folder)
+            folder.mkdir()
+            model.save(folder)
+            model = load_regressor(folder)  # what predicts is what was saved
+        facts = {"inputs": inputs.to_dict()} | self.row_counts
+        if self.new is None:
+            return FitOutputs(np.empty(0), None, model.notes, curve, facts)
+        flipped = replace(inputs, flipped=self.flipped)
+        predictions, spread = predict_in_unit(model, flipped, data.features[self.new])
         if not np.isfinite(predictions).all():
-            raise BadValues(f"{task.model_type} predicts values that are not finite.")
-    spreads = tuple(spread for _, spread in found if spread is not None)
-    return FitPredictions(
-        tuple(predictions for predictions, _ in found),
-        spreads if len(spreads) == len(found) and found else None,
-        model.notes,
-        curve,
-        inputs.to_dict(),
-    )
+            raise BadValues(f"{self.model_type} predicts values that are not finite.")
+        return FitOutputs(predictions, spread, model.notes, curve, facts)
 
+    def _train(
+        self, model: Regressor, given: tuple[Floats, ...], progress: Callable[..., None]
+    ) -> None:
+        """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
+        path = self._locate_state()
+        seldom = _throttle_progress(progress)
+        try:
+            model.fit(*given, progress=seldom, checkpoint=path)
+        except BadStore:
+            if path is None:
+                raise
+            path.unlink(missing_ok=True)  # of other data or another version: it is made again
+            model.fit(*given, progress=seldom, checkpoint=path)
 
-def _train_model(
-    model: Regressor, given: tuple[Floats, ...], task: FitTask, progress: Callable[..., None]
-) -> None:
-    """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
-    path = None if task.checkpoint is None else Path(task.checkpoint)
-    seldom = _throttle_progress(progress)
-    try:
-        model.fit(*given, progress=seldom, checkpoint=path)
-    except BadStore:
-        if path is None:
-            raise
-        path.unlink(missing_ok=True)  # of other data or another version: it is made again
-        model.fit(*given, progress=seldom, checkpoint=path)
+    def _locate_state(self) -> Path | None:
+        """Return where a model type that is resumable keeps its state on the way."""
+        resumable = find_model_type(self.model_type).resumable
+        return Path(f"{self.checkpoint}.safetensors") if self.checkpoint and resumable else None
+
+    def _report_progress(self, step: int, rmse: float) -> None:
+        """Say how far a fit is, and end it if its time is over."""
+        self.check_time()
+        for name, word in STEP_NAMES.items():
+            if name in self.params:
+                what = f"{self.model_type}, {word} {step:,} of {self.params[name]:,}"
+                report_progress((what, rmse))
 
 
 def _throttle_progress(progress: Callable[..., None]) -> Callable[..., None]:
@@ -138,28 +129,6 @@ def _throttle_progress(progress: Callable[..., None]) -> Callable[..., None]:
     return report
 
 
-def _report_progress(task: FitTask, step: int, rmse: float) -> None:
-    """Say how far a fit is, and end it if its time is over."""
-    _check_time(task)
-    for name, word in STEP_NAMES.items():
-        if name in task.params:
-            report_progress(
-                FitProgress(f"{task.model_type}, {word} {step:,} of {task.params[name]:,}", rmse)
-            )
-
-
-def _check_time(task: FitTask) -> None:
-    if task.end is not None and time.monotonic() > task.end:
-        raise OutOfTime(f"There was no time left for {task.model_type}.")
-
-
-def remove_checkpoints(tasks: Iterable[FitTask]) -> None:
-    """Remove the checkpoints of fits whose predictions are stored."""
-    for task in tasks:
-        if task.checkpoint is not None:
-            Path(task.checkpoint).unlink(missing_ok=True)
-
-
 def check_targets_vary(targets: Floats, where: str) -> None:
     """Refuse targets that are all alike: there is nothing to learn, and no scale to learn it on."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -173,17 +142,6 @@ def check_targets_vary(targets: Floats, where: str) -> None:
     if not 0.0 < spread < np.inf:  # squares of numbers that differ can be too small for a float
         size = "large" if spread else "small"
         raise BadValues(f"The targets are too {size} to be squared twice. {UNIT_HINT}")
-
-
-def stops_early(model_type: str) -> bool:
-    """Tell whether a model type learns step by step, and needs rows by which to stop."""
-    return not STEP_NAMES.keys().isdisjoint(find_model_type(model_type).defaults)
-
-
-def count_rows(task: FitTask) -> tuple[int, int]:
-    """Return how many rows a fit learns from, and by how many it stops early."""
-    learned, stop = len(task.rows), len(task.stop)
-    return (learned, stop) if stops_early(task.model_type) else (learned + stop, 0)
 
 
 def predict_in_unit(

@@ -6,23 +6,27 @@ repeat in training tells them apart. Whether models gain by that, held-out rows 
 model is fitted with this feature and without it.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore
-from ordinate.experiment.layout import LATTICES
-from ordinate.experiment.safe_files import resolve_inside, write_json
+from ordinate.experiment.safe_files import write_json
 from ordinate.experiment.stored_json import read_json
 from ordinate.models.regressors import find_model_type
-from ordinate.regress.bench import Bench, Candidate
-from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
 from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.splits import Split, assign_unit_ids
 from ordinate.render.estimates import format_number, format_percent
+from ordinate.search.fits import Floats, OutOfTime, run_fit
+from ordinate.search.task import Candidate
+
+if TYPE_CHECKING:
+    from ordinate.regress.fitting import RegressorFit
+    from ordinate.regress.task import RegressionTask
 
 REPEAT_COUNT = 5  # a value that occurs more often in training repeats
 LIKE_TOLERANCE = 1e-6  # of a value: kept in single precision, or typed, it is the same
@@ -159,36 +163,36 @@ class LatticeFinding:
         return f"{head} {evaluated} {done}"
 
 
-def detect_lattice(bench: Bench, end: float | None = None) -> LatticeFinding | None:
+def detect_lattice(task: "RegressionTask") -> LatticeFinding | None:
     """Return what the rows that are not for the test show of a lattice, if there is one.
 
     It is not used where there was no time to evaluate it.
     """
-    option, rows = bench.settings.lattice, bench.known
+    option, rows = task.settings.lattice, task.known
     if option == "never":
         return None
-    features = bench.table.features[rows]
+    features = task.table.features[rows]
     share = float(Lattice.fit(features).mark_rows(features).mean())
     if option == "always":
         return LatticeFinding(share, used=True)
     if not LEAST_SHARE <= share <= MOST_SHARE:
         return None
     try:
-        return _evaluate_once(bench, share, end)
+        return _evaluate_once(task, share)
     except OutOfTime:
         return LatticeFinding(share, used=False)
 
 
-def _evaluate_once(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:
+def _evaluate_once(task: "RegressionTask", share: float) -> LatticeFinding | None:
     """Evaluate once, and store it: a search that goes on decides alike, in however little time.
 
     Where there was no time nothing is stored, so the next run looks again.
     """
     by = {"judge": LATTICE_MODEL, "most": MOST_ROWS} | QUICK_PARAMS
-    path = resolve_inside(bench.root, LATTICES, f"{bench.code(by)}.json")
+    path = task.locate_result("lattices", f"{task.compute_digest(**by)}.json")
     finding = _load_finding(path)
     if finding is None:
-        finding = _evaluate_lattice(bench, share, end)
+        finding = _evaluate_lattice(task, share)
         if finding is not None:
             write_json(path, asdict(finding))
     return finding
@@ -202,21 +206,20 @@ def _load_finding(path: Path) -> LatticeFinding | None:
         return None
 
 
-def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:
+def _evaluate_lattice(task: "RegressionTask", share: float) -> LatticeFinding | None:
     """Fit a smooth model that is told, and one that is not, on the same folds.
 
     The one that is told also says what it would predict for each row on the other side.
     """
-    small = _reduce_bench(bench)
+    small = _reduce_task(task)
     if small is None:
         return None
     aware = replace(small, extra=Lattice.fit)
-    candidate = Candidate(
-        LATTICE_MODEL, dict(find_model_type(LATTICE_MODEL).defaults) | QUICK_PARAMS
-    )
-    fits = [small.tasks(candidate), aware.tasks(candidate)]
-    fits.append([replace(task, flipped=True) for task in fits[1]])
-    untold, told, other = (_predict_held_out(bench, tasks, end) for tasks in fits)
+    params = dict(find_model_type(LATTICE_MODEL).defaults) | QUICK_PARAMS
+    candidate = Candidate("", LATTICE_MODEL, params)
+    fits = [small.make_fold_fits(candidate), aware.make_fold_fits(candidate)]
+    fits.append([replace(fit, flipped=True) for fit in fits[1]])
+    untold, told, other = (_predict_held_out(task, some) for some in fits)
     features = small.table.features
     on = Lattice.fit(features[small.known]).mark_rows(features[small.held_out])
     gap = float(np.median(np.where(on, told - other, other - told)))
@@ -228,42 +231,43 @@ def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeF
     )
 
 
-def _improves_significantly(bench: Bench, untold: Floats, told: Floats) -> bool:
+def _improves_significantly(task: "RegressionTask", untold: Floats, told: Floats) -> bool:
     """Tell whether errors shrink by more than the standard error of that; groups stay whole.
 
     Errors are absolute ones: were they squared, the few rows that nobody can predict would decide.
     """
     gains = untold - told
-    units = np.arange(len(gains)) if bench.groups is None else bench.groups.astype(str)
+    units = np.arange(len(gains)) if task.groups is None else task.groups.astype(str)
     sums = np.bincount(np.unique(units, return_inverse=True)[1].reshape(-1), gains)
     if len(sums) < 2:
         return False
     return bool(sums.sum() > np.sqrt(len(sums)) * sums.std(ddof=1))
 
 
-def _reduce_bench(bench: Bench) -> Bench | None:
-    """Return the bench with fewer rows, and no more folds than these allow, if they allow any."""
-    split = _subsample_split(bench)
-    if not bench.settings.folds:
-        return replace(bench, split=split, made={})
-    rows = split.train if bench.apart else split.known
-    folds = min(bench.settings.folds, int(assign_unit_ids(bench.table, rows).max()) + 1)
+def _reduce_task(task: "RegressionTask") -> "RegressionTask | None":
+    """Return the task with fewer rows, and no more folds than these allow, if they allow any."""
+    split = _subsample_split(task)
+    if not task.settings.folds:
+        return replace(task, split=split, best_trials={})
+    rows = split.train if task.apart else split.known
+    folds = min(task.settings.folds, int(assign_unit_ids(task.table, rows).max()) + 1)
     if folds < 2:
         return None
-    settings = replace(bench.settings, folds=folds)
-    return replace(bench, split=split, settings=settings, made={})
+    settings = replace(task.settings, folds=folds)
+    return replace(task, split=split, settings=settings, best_trials={})
 
 
-def _subsample_split(bench: Bench) -> Split:
+def _subsample_split(task: "RegressionTask") -> Split:
     """Return the split with no more rows than an evaluation needs; rows apart stay apart."""
-    split, share = bench.split, min(1.0, MOST_ROWS / len(bench.known))
+    split, share = task.split, min(1.0, MOST_ROWS / len(task.known))
     train = split.train[: max(2, int(share * len(split.train)))]
     validation = split.validation
-    if not bench.apart:
+    if not task.apart:
         validation = validation[: max(min(2, len(validation)), int(share * len(validation)))]
     return replace(split, train=train, validation=validation, test=split.test[:0])
 
 
-def _predict_held_out(bench: Bench, tasks: list[FitTask], end: float | None) -> Floats:
-    fits = bench.workers.map(fit_model, [replace(task, end=end) for task in tasks])
-    return np.concatenate([fit.predictions[0] for fit in fits])
+def _predict_held_out(task: "RegressionTask", fits: "Sequence[RegressorFit]") -> Floats:
+    end = task.budget.end
+    made = task.workers.map(run_fit, [replace(fit, end=end, checkpoint=None) for fit in fits])
+    return np.concatenate([outputs.predictions for outputs in made])

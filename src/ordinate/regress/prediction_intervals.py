@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from ordinate.postprocess.conformal_intervals import ConformalIntervals, SplitCo
 from ordinate.render.atomic_files import replace_file
 
 Floats = NDArray[np.float64]
-CALIBRATION_FILE, HELD_OUT_FILE = "calibration.npz", "held_out.npz"
+CALIBRATION_FILE = "calibration.npz"
 DEFAULT_FLOOR = 2.0  # in median spreads: members that agree by chance are no proof of a small error
 CANDIDATE_FLOORS = (0.5, 1.0, 2.0, 4.0, 8.0)  # among which held-out rows may choose
 
@@ -72,8 +73,8 @@ class IntervalCalibration:
         normalize = self.normalized and spread is not None
         units = (self._unit(self.spread), self._unit(spread)) if normalize else (None, None)
         conformal = SplitConformal(alpha, normalize=normalize)
-        conformal.fit(self.targets, self.predictions, units[0])
-        return conformal.predict(predictions, units[1])
+        conformal.fit(self.predictions, self.targets, spread=units[0])
+        return conformal.predict(predictions, spread=units[1])
 
     def _unit(self, spread: Any) -> Floats:
         return np.hypot(np.asarray(spread, float), self.least)
@@ -127,3 +128,23 @@ def stack_member_spreads(members: Sequence[IntervalCalibration]) -> Floats:
     """Return the spreads inside members [N, M], 0 for those that are no ensembles."""
     spreads = [np.zeros(one.n) if one.spread is None else one.spread for one in members]
     return np.column_stack(spreads)
+
+
+def load_calibration(folder: Path, name: str = CALIBRATION_FILE) -> IntervalCalibration:
+    """Return the rows that calibrate a surrogate, once they are what such rows are."""
+    try:
+        found = IntervalCalibration.load(folder, name)
+        columns = [found.targets, found.predictions]
+        columns += [] if found.spread is None else [found.spread]
+        sound = all(one.ndim == 1 and np.isfinite(one).all() for one in columns)
+        sound = sound and {len(one) for one in columns} == {found.n} and found.n > 0
+        sound = sound and (found.spread is None or bool((found.spread >= 0.0).all()))
+        sound = sound and bool(np.isfinite(found.least)) and found.least >= 0.0
+    except (TypeError, EOFError, AttributeError, BadZipFile):
+        sound = False
+    if not sound:
+        raise BadStore(
+            f"{folder / name} does not hold the rows that calibrate intervals. Train again, or "
+            "restore the folder."
+        )
+    return found

@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
 from ordinate.models.target_scaling import is_constant
+from ordinate.readers.duckdb_connection import write_frame
 from ordinate.readers.numeric_table import read_numeric_table
 
 Floats = NDArray[np.float64]
@@ -61,6 +63,39 @@ class Table:
         )
 
 
+def load_table(
+    data: Any,
+    target: str | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    group_column: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Table:
+    """Return a table as it is, or that of a file or a data frame (pandas, Polars, Arrow).
+
+    >>> frame = {"x": np.arange(12.0), "y": np.arange(12.0) ** 2}
+    >>> load_table(frame, "y").names
+    ('x',)
+    """
+    if isinstance(data, Table):
+        return data
+    if target is None:
+        raise BadInput("Which column is to be predicted? Name it: target.")
+    read = partial(
+        read_table,
+        target=target,
+        features=features,
+        group=group_column,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
+    if isinstance(data, str | Path):
+        return read(str(data))
+    with write_frame(data) as path:
+        return replace(read(str(path)), path=None)
+
+
 def read_table(
     path: str,
     target: str,
@@ -103,14 +138,18 @@ def read_table(
 
 
 def read_features(
-    path: str,
+    data: Any,
     names: Sequence[str],
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Floats:
-    """Return the features [N, d] of rows to predict, in the order of these names."""
-    return read_numeric_table(path, list(names), delimiter=delimiter, encoding=encoding).matrix
+    """Return the features [N, d] of rows to predict, of a file or a data frame, in this order."""
+    if not isinstance(data, str | Path):
+        with write_frame(data) as path:
+            return read_features(path, names)
+    read = read_numeric_table(str(data), list(names), delimiter=delimiter, encoding=encoding)
+    return read.matrix
 
 
 def make_table(

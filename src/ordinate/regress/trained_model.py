@@ -16,36 +16,31 @@ from ordinate.errors import (
     BadValues,
     OrdinateError,
     shorten,
-    suggest_names,
 )
-from ordinate.experiment.manifest import read_verified_manifest
-from ordinate.experiment.safe_files import resolve_inside
-from ordinate.experiment.stored_json import (
-    DISTINCT,
-    Check,
-    at_least,
-    at_most,
-    decode,
-    read_json,
-)
+from ordinate.experiment.stored_json import DISTINCT, Check, at_least, at_most, decode
 from ordinate.models.regressors import Regressor, load_regressor
+from ordinate.postprocess.conformal_sets import check_alpha
 from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
-from ordinate.regress.prediction_intervals import IntervalCalibration, compute_spread
-from ordinate.regress.result_files import load_latest_results
-from ordinate.regress.saved_models import (
-    BLEND,
-    MANIFEST_KIND,
-    MODEL,
-    MODELS,
-    SURROGATE_FILE,
+from ordinate.regress.prediction_intervals import (
+    IntervalCalibration,
+    compute_spread,
     load_calibration,
 )
+from ordinate.regress.table import read_features
 from ordinate.render import csv_records
+from ordinate.search.saved_models import (
+    DESCRIPTION_FILE,
+    MODEL_FOLDER,
+    read_description,
+    resolve_model_name,
+)
 
 CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
+TASK, BLEND = "regression", "blend"
+ADVICE = "Train again, or restore the folder."
 WEIGHT_SUM_TOLERANCE = 1e-6  # how far weights may be from 1 in sum
 # In standard deviations of a feature in training: what a note names, and what no model answers.
 FAR_DISTANCE, FURTHEST_DISTANCE = 10.0, 1e100
@@ -251,10 +246,23 @@ class Surrogate:
         return table @ self.weights, spread
 
 
+def predict_regression(
+    folder: Path | str, data: Any, *, model: str | None = None, alpha: float | None = None
+) -> Predictions:
+    """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
+
+    `model` is its name, or how that alone begins. Intervals leave out a share `alpha` of targets.
+    """
+    if alpha is not None:
+        check_alpha(alpha)
+    surrogate = load_surrogate(folder, model)
+    return surrogate.predict(read_features(data, surrogate.features), alpha)
+
+
 def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
-    """Return a saved surrogate by its name or how its name alone begins; else the latest winner."""
+    """Return a saved model by its name or how its name alone begins; else the latest winner."""
     home = Path(root)
-    called = _resolve_name(home, load_latest_results(home)["winner"] if name is None else name)
+    called = resolve_model_name(home, name)
     config, calibration, folder = _load_verified(home, called)
     members = config["members"] if config["model"] == BLEND else [called]
     models = []
@@ -270,43 +278,32 @@ def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
 
 def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, ModelInputs]:
     """Return a model and what it is given, which must be about the same features."""
-    model = load_regressor(folder / MODEL)
+    model = load_regressor(folder / MODEL_FOLDER)
     inputs = ModelInputs.from_dict(config["inputs"], load_extra=Lattice.from_list)
     features = len(inputs.scaled.means)
     given = features + (inputs.extra is not None)
     if model.name != config["model"] or features != len(config["features"]) or model.width != given:
         raise BadStore(
-            f"{folder} is refused: its {SURROGATE_FILE} and its model are not about the same "
-            "features. Train again, or restore the folder."
+            f"{folder} is refused: its {DESCRIPTION_FILE} and its model are not about the same "
+            f"features. {ADVICE}"
         )
     return model, inputs
 
 
 def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalibration, Path]:
     """Return what a folder says of itself, once it is what its manifest lists."""
-    folder = resolve_inside(root, MODELS, name)
-    manifest = read_verified_manifest(folder)
-    if manifest.artifact != MANIFEST_KIND:
-        raise BadStore(f"{folder} holds a {shorten(manifest.artifact)}, and no surrogate.")
-    if manifest.name != name:
-        raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
-    if SURROGATE_FILE not in manifest.files:
-        raise BadStore(
-            f"{folder} has no {SURROGATE_FILE}, which says what it predicts. Train again."
-        )
-    return _read_config(folder / SURROGATE_FILE), load_calibration(folder), folder
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    """Return what a surrogate is, once every value is of its type, and all fit together."""
-    advice = "Train again, or restore the folder."
-    plain = read_json(path, dict[str, Any], advice=advice)
+    folder, _, plain = read_description(root, name, TASK)
+    path = folder / DESCRIPTION_FILE
     if plain.get("model") != BLEND:
-        return dict(decode(plain, _StoredModel, path, advice=advice))
-    blend = decode(plain, _StoredBlend, path, advice=advice)
+        return (
+            dict(decode(plain, _StoredModel, path, advice=ADVICE)),
+            load_calibration(folder),
+            folder,
+        )
+    blend = decode(plain, _StoredBlend, path, advice=ADVICE)
     if len(blend["weights"]) != len(blend["members"]):
-        raise BadStore(f"{path} has weights of other members. {advice}")
-    return dict(blend)
+        raise BadStore(f"{path} has weights of other members. {ADVICE}")
+    return dict(blend), load_calibration(folder), folder
 
 
 class _StoredSurrogate(TypedDict):
@@ -328,25 +325,3 @@ class _StoredBlend(_StoredSurrogate):
         list[Annotated[float, at_least(0.0), at_most(1.0)]],
         Check("that sum to 1", lambda weights: abs(sum(weights) - 1.0) < WEIGHT_SUM_TOLERANCE),
     ]
-
-
-def _resolve_name(root: Path, wanted: str) -> str:
-    """Return the one name that begins so."""
-    folder = root / MODELS
-    names = sorted(path.parent.name for path in folder.glob("[!.]*/manifest.json"))
-    if not names:
-        how = "Make one with: ordinate surrogate tune"
-        if folder.exists():
-            how = f"Remove {folder}, and repeat the command that made it."
-        raise BadInput(f"{root} holds no surrogate. {how}")
-    if wanted in names:
-        return wanted
-    fitting = [name for name in names if name.startswith(wanted)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise BadOption(f"Several surrogates begin with {shorten(wanted)}: {', '.join(fitting)}.")
-    near = suggest_names(wanted, names)
-    raise BadOption(
-        f"There is no surrogate {shorten(wanted)}.{near} There are: {', '.join(names)}."
-    )

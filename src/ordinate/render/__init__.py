@@ -1,20 +1,31 @@
 """Showing it: a result says what it is made of, and a renderer writes that down."""
 
 import json
+import shutil
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from ordinate.render import csv_records, html, latex, markdown, text
-from ordinate.render.document import Document, Grid
+from ordinate.render.document import Block, Document, Grid
 
-__all__ = ["FORMATS_BY_SUFFIX", "RENDERERS", "Document", "Grid", "Renderable", "html", "render"]
+__all__ = [
+    "FORMATS_BY_SUFFIX",
+    "RENDERERS",
+    "Block",
+    "Document",
+    "Grid",
+    "Renderable",
+    "find_terminal_width",
+    "html",
+    "render",
+]
 
 
 class Renderable(Protocol):
     """What a renderer may ask of a result."""
 
     def document(self) -> Document:
-        """Return headings, sentences and grids for people."""
+        """Return the report for people."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each number."""
@@ -45,6 +56,25 @@ FORMATS_BY_SUFFIX = {
 }
 
 
-def render(result: Renderable, report_format: str = "text") -> str:
-    """Return a result in one of the formats of `RENDERERS`."""
+def render(
+    result: Renderable,
+    report_format: str = "text",
+    *,
+    width: int | None = None,
+    details: bool | None = None,
+) -> str:
+    """Return a result in one of the formats of `RENDERERS`.
+
+    Text keeps to a width if there is one, at the price of columns and, unless they are asked for,
+    of details; other formats are always whole.
+    """
+    if report_format == "text":
+        return text.render(
+            result.document(), width, details=width is None if details is None else details
+        )
     return RENDERERS[report_format](result)
+
+
+def find_terminal_width() -> int:
+    """Return the columns of the terminal, or those of a page where there is none."""
+    return max(text.NARROWEST, shutil.get_terminal_size((text.PAGE_WIDTH, 24)).columns)

@@ -1,22 +1,29 @@
-"""A document: a title, sentences and grids, before anybody decides how to write them."""
+"""A document: what a report says and in which order, before anybody decides how to write it."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ordinate.errors import replace_control_characters
 
 Cell = str | int | float | None
 UNDEFINED = "undefined"
+NOTES_TITLE = "Notes"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of cells; the first `left` columns are words, the others numbers."""
+    """A table of cells; the first `left` columns are words, the others numbers.
+
+    `optional` names the columns that a narrow terminal may do without, the least needed first.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left: int = 1
+    optional: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Take out of the title what could drive a terminal."""
@@ -25,18 +32,46 @@ class Grid:
 
 @dataclass(frozen=True)
 class Document:
-    """What a report says, in order: sentences are texts, everything else grids."""
+    """A report: the verdict answers what was asked, blocks show it, notes say how it was found.
+
+    Blocks are sentences, grids and sections. A section is a document: its verdict and its blocks
+    are read in its place, its notes at the end of the whole report. Details are blocks that files
+    have, and a terminal on demand.
+    """
 
     title: str
-    blocks: tuple[str | Grid, ...]
+    blocks: "tuple[Block, ...]" = ()
+    verdict: str = ""
+    notes: tuple[str, ...] = ()
+    details: "tuple[Block, ...]" = ()
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""
         blocks = tuple(
-            b if isinstance(b, Grid) else replace_control_characters(b) for b in self.blocks
+            replace_control_characters(b) if isinstance(b, str) else b for b in self.blocks
         )
         object.__setattr__(self, "blocks", blocks)
-        object.__setattr__(self, "title", replace_control_characters(self.title))
+        for name in ("title", "verdict"):
+            object.__setattr__(self, name, replace_control_characters(getattr(self, name)))
+
+    def list_body(self, *, details: bool = True) -> Iterator[str | Grid]:
+        """Yield the sentences and grids above the notes, those of sections in their places."""
+        if self.verdict:
+            yield self.verdict
+        for block in (*self.blocks, *(self.details if details else ())):
+            if isinstance(block, Document):
+                yield from block.list_body(details=details)
+            elif block:
+                yield block
+
+    def list_notes(self) -> list[str]:
+        """Return the notes of the whole report, each once."""
+        sections = [b for b in self.blocks if isinstance(b, Document)]
+        notes = [*self.notes, *(note for section in sections for note in section.list_notes())]
+        return list(dict.fromkeys(replace_control_characters(note) for note in notes if note))
+
+
+Block: TypeAlias = str | Grid | Document
 
 
 def format_cell(cell: Cell, digits: int = 3) -> str:

@@ -2,15 +2,19 @@
 
 from html import escape
 
-from ordinate.render.document import Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
 
 def render(document: Document) -> str:
     """Return the document as a piece of HTML; every text in it is escaped."""
     parts = [f"<h3>{escape(document.title)}</h3>"]
     parts += [
-        _render_grid(b) if isinstance(b, Grid) else f"<p>{escape(b)}</p>" for b in document.blocks
+        _render_grid(b) if isinstance(b, Grid) else f"<p>{escape(b)}</p>"
+        for b in document.list_body()
     ]
+    if notes := document.list_notes():
+        items = "".join(f"\n<li>{escape(note)}</li>" for note in notes)
+        parts.append(f"<p>{NOTES_TITLE}</p>\n<ul>{items}\n</ul>")
     return '<div class="ordinate">\n' + "\n".join(parts) + "\n</div>\n"
 
 

@@ -1,6 +1,6 @@
 """LaTeX for the paper: tables for the package booktabs."""
 
-from ordinate.render.document import Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
 SPECIAL_CHARACTERS = {
     "\\": r"\textbackslash{}",
@@ -41,7 +41,9 @@ REPLACEMENTS = SPECIAL_CHARACTERS | {
 def render(document: Document) -> str:
     """Return the document as LaTeX, to be put into a paper."""
     parts = [f"% {' '.join(document.title.split())}; needs \\usepackage{{booktabs}}"]
-    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.blocks]
+    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.list_body()]
+    if notes := document.list_notes():
+        parts.append(f"{NOTES_TITLE}: " + "\n".join(map(escape, notes)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,13 +2,15 @@
 
 import re
 
-from ordinate.render.document import Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
 
 def render(document: Document) -> str:
     """Return the document as Markdown."""
     parts = [f"# {escape(document.title)}"]
-    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.blocks]
+    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.list_body()]
+    if notes := document.list_notes():
+        parts += [f"**{NOTES_TITLE}**", "\n".join(f"* {escape(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,12 +13,20 @@ import numpy as np
 
 from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, html, render
+from ordinate.render import (
+    FORMATS_BY_SUFFIX,
+    Document,
+    csv_records,
+    find_terminal_width,
+    html,
+    render,
+)
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
 LONGEST_TITLE = 80  # characters of a title in a repr
+MOST_FILES = 12  # named in a report
 NO_GROUP = "(none)"  # how items without a group are shown
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -55,7 +63,7 @@ class Result(ABC):
         return f"<{type(self).__name__}: {shown}>"
 
     def __str__(self) -> str:
-        return render(self)
+        return render(self, width=find_terminal_width())
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -248,5 +256,11 @@ class Origin(Serializable):
     gold: str = "gold"
     predicted: str = "predicted"
     files: tuple[str, ...] = ()
-    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
+
+    def name_files(self) -> str:
+        """Return a sentence that names the files, with a space after it, or nothing."""
+        more = len(self.files) - MOST_FILES
+        named = ", ".join(self.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
+        return f"Read from {named}. " if named else ""

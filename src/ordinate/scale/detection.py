@@ -1,5 +1,6 @@
 """Which scale a column is on, when the caller does not say: declared by the column, or a preset."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -7,7 +8,8 @@ from ordinate.errors import BadScale
 from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
 from ordinate.scale.levels import PRESETS, Scale
 
-LONGEST_PROPOSAL = 80  # characters of a scale that an error proposes
+MOST_PROPOSED = 12  # labels in the proposal of a scale
+INTEGER = re.compile(r"-?\d+")
 
 
 def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
@@ -42,26 +44,21 @@ def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
         f"No scale was declared for the labels {shown}.{several} {_propose_scale(labels)} "
-        f"Presets are {', '.join(PRESETS)}."
+        f"There are presets, too: {', '.join(PRESETS)}."
     )
 
 
 def _propose_scale(labels: set[Any]) -> str:
-    """Return what to pass for these labels: their range, or all of them in an order of one's own.
-
-    >>> _propose_scale({"2", "5", "1"})
-    "Pass one: scale='1..5' if these are the ends; on the command line --scale 1..5."
-    """
-    named = sorted(str(label) for label in labels)
-    numbers = sorted(int(name) for name in named if name.isdecimal())
-    if len(numbers) == len(named) > 1:
-        ends = f"{numbers[0]}..{numbers[-1]}"
-        said = f"Pass one: scale='{ends}' if these are the ends"
-        return f"{said}; on the command line --scale {ends}."
-    order = ",".join(named)
-    if not 1 < len(named) == order.count(",") + 1 or len(order) > LONGEST_PROPOSAL:
-        return "Pass one: scale='1..6' or scale='low,mid,high'; on the command line --scale."
+    """Return how to declare the labels that were seen: a range of integers, or words to sort."""
+    names = sorted(map(str, labels))
+    if names and all(map(INTEGER.fullmatch, names)):
+        numbers = [int(name) for name in names]
+        scale = f"{min(numbers)}..{max(numbers)}"
+        return (
+            f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."
+        )
+    plain = 1 < len(names) <= MOST_PROPOSED and not any(set(name) & set(",\"'") for name in names)
+    scale = ",".join(names) if plain else "low,mid,high"
     return (
-        f"Pass one: scale='{order}', in their order from lowest to highest; on the command line "
-        f'--scale "{order}".'
+        f"Declare all levels, lowest first: scale='{scale}', on the command line --scale '{scale}'."
     )

@@ -23,7 +23,6 @@ from ordinate.models.regressors import (
     list_available_types,
 )
 from ordinate.models.regressors.kernels import compute_kernel
-from ordinate.models.regressors.regressor import rmse
 
 NAMES = [name for name in MODEL_TYPES if name != "mlp"]  # networks have tests of their own
 QUICK = {"lightgbm": {"rounds": 200, "learning_rate": 0.1}, "hist_boosting": {"rounds": 100}}
@@ -42,6 +41,10 @@ def data(n=240, width=3, seed=0):
     x = rng.normal(size=(n, width))
     y = np.sin(1.5 * x[:, 0]) + (x[:, 1] * x[:, -1] * 0.3 if width > 1 else 0)
     return x, (y - y.mean()) / y.std() + rng.normal(0, 0.05, n)
+
+
+def rmse(y, predicted):
+    return float(np.sqrt(np.mean(np.square(predicted - y))))
 
 
 def parts(**options):
@@ -148,17 +151,17 @@ def test_training_rows_without_targets_are_refused():
 
 @pytest.mark.parametrize(("name", "library"), [("lightgbm", "lightgbm"), ("gp", "sklearn")])
 def test_a_missing_library_names_the_extra(monkeypatch, name, library):
-    from ordinate.models.regressors import regressor as model
+    from ordinate.models import base
 
-    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == library else True)
+    monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == library else True)
     with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
         create_regressor(name)
 
 
 def test_without_torch_the_others_are_available(monkeypatch):
-    from ordinate.models.regressors import regressor as model
+    from ordinate.models import base
 
-    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == "torch" else True)
+    monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == "torch" else True)
     assert set(list_available_types()) == set(NAMES)
 
 
@@ -316,6 +319,11 @@ def failed(share):
     rows = np.random.default_rng(1).permutation(400)[: round(share * 400)]
     y[rows] -= 5.0
     return x, y, rows
+
+
+def test_a_gaussian_process_refuses_more_rows_than_it_would_use():
+    with pytest.raises(BadOption, match="rows of gp takes an integer from 2 to 2000, not 100000"):
+        create_regressor("gp", {"rows": 100_000})
 
 
 def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.inference.resampling import ProgressCallback
-from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3_COLUMNS
 from ordinate.meta.replication.study import (
     CLAIMED_METRIC,
     FLAT_METRIC,
@@ -20,8 +19,10 @@ from ordinate.meta.replication.study import (
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
+    EXCHANGED_ROWS,
     LITERAL,
     SEARCH_SEEDS,
+    TABLE_3_COLUMNS,
     Reading,
     SyntheticRun,
 )
@@ -186,7 +187,7 @@ def _describe_search(search: ReadingSearch) -> Document:
     grid = Grid("The deviation of both readings with one option set", header, rows, left=2)
     note = "A star marks a reading's own choice."
     title = f"A reading for the synthetic experiment, searched with {format_seeds(search.seeds)}"
-    return Document(title, (answer, claim, grid, note, POST_HOC_NOTE))
+    return Document(title, (answer, grid), claim, (note, POST_HOC_NOTE))
 
 
 def _format_deviations(

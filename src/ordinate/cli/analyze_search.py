@@ -1,0 +1,45 @@
+"""`ordinate analyze-search`: what a search found, which hyperparameters mattered, how fits went."""
+
+import argparse
+from typing import Any
+
+from ordinate.cli.flags import StorePath
+from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+
+EXAMPLES = """examples:
+  ordinate analyze-search -e found
+  ordinate analyze-search -e found -o analysis.json
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "analyze-search",
+        help="show what a search found, and which hyperparameters mattered",
+        description="Show the metrics of a search with their intervals, which hyperparameters "
+        "mattered, and how fits went (learning curves as data: --format json or csv).",
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-e",
+        "--experiment",
+        metavar="DIR",
+        type=StorePath,
+        required=True,
+        help="folder of the search, in which models and results are saved",
+    )
+    add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse, and write the report."""
+    from ordinate.search.analysis import analyze_search
+
+    write_report(options, lambda: analyze_search(options.experiment))
+    return 0

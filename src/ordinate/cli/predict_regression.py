@@ -1,0 +1,93 @@
+"""`ordinate predict-regression`: predictions of new rows, with their intervals."""
+
+import argparse
+import sys
+from typing import Any
+
+from ordinate.cli.flags import InputPath, StorePath
+from ordinate.cli.options import (
+    HelpFormatter,
+    add_text_file_options,
+    list_inputs,
+)
+
+EXAMPLES = """examples:
+  ordinate predict-regression new.csv -e found -o predictions.csv
+  ordinate predict-regression new.csv -e found --model svr --alpha 0.2
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "predict-regression",
+        help="predict new rows with a saved regression model",
+        description="Predict new rows with their intervals. Columns: row, prediction, lower, upper "
+        "and, where members of an ensemble lie apart, spread.",
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "data",
+        metavar="DATA",
+        type=InputPath,
+        help="CSV or Parquet with the columns that were learned from",
+    )
+    add(
+        "-e",
+        "--experiment",
+        metavar="DIR",
+        type=StorePath,
+        required=True,
+        help="folder of the search, in which models and results are saved",
+    )
+    add(
+        "--model",
+        metavar="NAME",
+        help="saved model, or how its name alone begins (default: the winner of the latest run)",
+    )
+    add("--alpha", type=float, help="share of targets outside their intervals (default: as tuned)")
+    add_text_file_options(parser)
+    add("-o", "--output", metavar="OUT", help=".csv or .parquet (default: CSV, standard output)")
+    add("--force", action="store_true", help="overwrite existing outputs")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Predict, and write the predictions."""
+    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.regress.trained_model import check_suffix
+
+    if options.output is not None:
+        check_suffix(options.output)
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as out:
+        predictions = _predict_rows(options)
+        if out is None:
+            sys.stdout.write(predictions.csv())
+        else:
+            predictions.write(out)
+    for note in predictions.notes:
+        sys.stderr.write(f"{note}\n")
+    return 0
+
+
+def _predict_rows(options: argparse.Namespace) -> Any:
+    from ordinate.postprocess.conformal_sets import check_alpha
+    from ordinate.regress.table import read_features
+    from ordinate.regress.trained_model import load_surrogate
+
+    if options.alpha is not None:
+        check_alpha(options.alpha)
+    surrogate = load_surrogate(options.experiment, options.model)
+    features = read_features(
+        options.data,
+        surrogate.features,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+    )
+    return surrogate.predict(features, options.alpha)

@@ -1,0 +1,169 @@
+"""`ordinate tune-regression`: from a table of numbers to a tuned model in real units."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.flags import InputPath, StorePath, parse_names
+from ordinate.cli.options import (
+    HelpFormatter,
+    add_text_file_options,
+    write_report,
+)
+from ordinate.cli.search_runs import (
+    add_search_flags,
+    build_settings,
+    make_origin,
+    merge_search_flags,
+)
+from ordinate.errors import BadOption, BadOutput
+from ordinate.regress.settings import Settings
+
+if TYPE_CHECKING:
+    from ordinate.regress.table import Table
+    from ordinate.results.base import Result
+
+EXAMPLES = """examples:
+  cp "$(python -m ordinate.examples densities)" densities.csv
+  ordinate tune-regression densities.csv --target density --unit kg/m³ -e found
+  ordinate tune-regression densities.csv --target density -e two --models lightgbm,svr --jobs 2
+  ordinate tune-regression densities.csv --target density -e shifted --shift pressure
+  ordinate tune-regression densities.csv --target density -e quick --timeout 180
+  ordinate tune-regression densities.csv --target density -e gp --models gp --trials 1
+  ordinate tune-regression densities.csv --target density -e deep --models mlp \\
+    --params '{"mlp": {"members": 16}}'
+  ordinate tune-regression densities.csv --target density -e again --params-of found
+
+models: mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge
+
+Models are selected by rows that are held out of the fits (--folds; 0: by the validation rows); the
+rows of the test choose nothing. The first trial of a study has the defaults of its model type. A
+run that was killed goes on where it stopped when the same command is given again.
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+DATA_FLAGS: dict[str, type] = {
+    "data": InputPath,
+    "target": str,
+    "unit": str,
+    "features": list,
+    "group_column": str,
+    "delimiter": str,
+    "encoding": str,
+    "params_of": StorePath,
+    "experiment": StorePath,
+}
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "tune-regression",
+        help="find the best regression model for a table of numbers",
+        description="Search several model types, blend the best of each, save them, and test the "
+        "winner, with errors and prediction intervals in the unit of the target.",
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument_group("data").add_argument
+    add("data", nargs="?", metavar="DATA", type=InputPath, help="CSV or Parquet, a row per item")
+    add("--target", metavar="COL", help="column of the targets: what to predict")
+    add("--unit", help="of the target, such as kg/m³")
+    add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
+    add("--group-column", metavar="COL", help="column of clusters of items (writers, …)")
+    add(
+        "-e",
+        "--experiment",
+        metavar="DIR",
+        type=StorePath,
+        help="folder of the search, in which models and results are saved",
+    )
+    add(
+        "--params-of",
+        metavar="DIR",
+        type=StorePath,
+        help="take the model types and hyperparameters that the search in DIR found",
+    )
+    add_text_file_options(parser)
+    add_search_flags(parser, Settings)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, and write the report."""
+    if options.features is not None:
+        options.features = list(parse_names("--features", options.features))
+    flags = merge_search_flags(options, Settings, DATA_FLAGS)
+    for name, advice in (
+        ("data", "Name its file: DATA"),
+        ("target", "Name its column: --target COL"),
+        ("experiment", "Name the folder of the search: -e DIR"),
+    ):
+        if name not in flags:
+            raise BadOption(f"Which {name}? {advice}.")
+    _check_folder(flags["experiment"], flags["data"])
+    settings = build_settings(Settings, _add_tuned_params(flags))
+    write_report(options, lambda: _run_tuning(flags, settings))
+    return 0
+
+
+def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the flags with the hyperparameters that an earlier search found."""
+    if "params_of" not in flags:
+        return flags
+    from ordinate.search.analysis import read_tuned_params
+
+    found = read_tuned_params(Path(flags["params_of"]))
+    named = flags.get("models", list(found))
+    if lacking := [name for name in named if name not in found]:
+        has = f"It has those of {', '.join(found)}." if found else "It has none."
+        raise BadOption(
+            f"{flags['params_of']} has no hyperparameters of {', '.join(lacking)}. {has}"
+        )
+    params = {name: found[name] for name in named} | flags.get("params", {})
+    return flags | {"models": named, "params": params}
+
+
+def _check_folder(folder: str, data: str) -> None:
+    """Refuse a folder that is none, is an experiment with texts, or would bury the data."""
+    from ordinate.experiment.layout import RESERVED, TEST, TRAINING, refuse_reserved_path
+
+    root = Path(folder).resolve()
+    if root.is_file():
+        raise BadOutput(f"{folder} is a file, and -e takes a folder.")
+    if (root / TRAINING).is_dir() or (root / TEST).is_dir():
+        raise BadOutput(f"{folder} is an experiment with texts. Name another folder with -e.")
+    refuse_reserved_path(root)
+    given = Path(data).resolve()
+    parts = given.relative_to(root).parts if given.is_relative_to(root) else ()
+    if parts and parts[0] in RESERVED:
+        raise BadOutput(
+            f"{data} lies where the results would be written. Move it, or name another folder."
+        )
+
+
+def _run_tuning(flags: dict[str, Any], settings: Settings) -> "Result":
+    from ordinate.cli.progress import show_stages
+    from ordinate.regress.tuning import plan_table, tune_table
+
+    table, root, unit = _load_table(flags), flags["experiment"], flags.get("unit")
+    if flags.get("dry_run"):
+        return plan_table(table, root, settings, unit=unit)
+    origin = make_origin("tune-regression", flags, settings, list(DATA_FLAGS), positional="data")
+    with show_stages() as progress:
+        return tune_table(table, root, settings, unit=unit, origin=origin, progress=progress)
+
+
+def _load_table(flags: dict[str, Any]) -> "Table":
+    from ordinate.regress.table import load_table
+
+    return load_table(
+        str(flags["data"]),
+        flags["target"],
+        features=flags.get("features"),
+        group_column=flags.get("group_column"),
+        delimiter=flags.get("delimiter"),
+        encoding=flags.get("encoding"),
+    )

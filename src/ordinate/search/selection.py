@@ -1,0 +1,126 @@
+"""Model selection: screen, search, combine, and take the best by held-out rows alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ordinate.errors import BadInput
+from ordinate.search.fits import Rows, remove_checkpoints, run_fit
+from ordinate.search.hyperparameter_search import StudyTrials, search_hyperparameters
+from ordinate.search.record_cache import Record, load_or_compute
+from ordinate.search.saved_models import load_out_of_fold
+from ordinate.search.screening import screen_inputs
+from ordinate.search.task import Candidate, Ensemble, EvaluatedCandidate, Selected, Task
+from ordinate.search.tuning_result import NestedEstimate, ScreeningResult
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSelection:
+    """Everything that led to a winner, and the winner."""
+
+    screened: list[ScreeningResult]
+    studies: list[StudyTrials]
+    candidates: list[EvaluatedCandidate | None]  # the best of each study that has one
+    ensemble: Ensemble | None
+    winner: Selected
+
+    @property
+    def finished(self) -> bool:
+        """Whether every study made all its trials."""
+        return all(study.finished for study in self.studies)
+
+
+def select_model(task: Task) -> ModelSelection:
+    """Select the best model for the rows of a task, and look at no others."""
+    screened = screen_inputs(task) if task.screening_model else []
+    for one in screened:
+        if not one.shortlisted:
+            task.drop_input(one.set)
+    shortlist = [one.set for one in screened if one.shortlisted]
+    studies = search_hyperparameters(task, shortlist if screened else task.inputs)
+    candidates = [_evaluate_best_trial(task, study) for study in studies]
+    complete = [one for one in candidates if one is not None]
+    if not complete:
+        raise BadInput(_explain_no_model(task, studies))
+    ensemble = task.combine(complete)
+    winner = task.select_winner(complete, ensemble)
+    return ModelSelection(screened, studies, candidates, ensemble, winner)
+
+
+def _evaluate_best_trial(task: Task, study: StudyTrials) -> EvaluatedCandidate | None:
+    """Return the best trial of a study; its outputs are cached, saved, or made again."""
+    if study.best is None:
+        return None
+    candidate = Candidate(*study.key, study.best.params)
+    outputs = task.get_cached_outputs(candidate) or load_out_of_fold(task, candidate)
+    if outputs is None:
+        task.load_input(candidate.input)
+        fits = task.make_fold_fits(candidate)
+        outputs = task.join_outputs(task.workers.map(run_fit, fits))
+        remove_checkpoints(fits)
+    return task.evaluate_candidate(candidate, outputs)
+
+
+def _explain_no_model(task: Task, studies: Sequence[StudyTrials]) -> str:
+    reasons = [
+        f" {study.key}: {trial.reason}"
+        for study in studies
+        for trial in study.trials
+        if trial.reason
+    ]
+    first = reasons[0] if reasons else ""
+    return f"No trial was completed, so there is no model for {task.metric}.{first}"
+
+
+# --- nested cross-validation ---------------------------------------------------------------------
+
+
+def estimate_nested(task: Task) -> NestedEstimate | None:
+    """Select anew for each fold, on the other folds alone, and evaluate on it what was selected.
+
+    None where there was no time for it: the next run goes on.
+    """
+    records: list[Record] = []
+    for number, fold in enumerate(task.folds, 1):
+        records.append(_load_outer_fold(task, number, fold))
+        if "predictions" not in records[-1]:
+            return None
+    predictions = task.join_predictions(
+        [_decode(task, one, len(fold)) for one, fold in zip(records, task.folds, strict=True)]
+    )
+    evaluation = task.evaluate(predictions)
+    return NestedEstimate(
+        evaluation,
+        task.get_value(evaluation),
+        selected=tuple(record["selected"] for record in records),
+        finished=all(record["finished"] for record in records),
+    )
+
+
+def _load_outer_fold(task: Task, number: int, fold: Rows) -> Record:
+    """Return what one outer fold selected and predicted; all settings decide that."""
+    digest = task.compute_digest(*task.inputs, settings=task.settings.result_settings)
+    return load_or_compute(
+        task.locate_result("nested", f"outer-{number}-{digest}.json"),
+        lambda record: _decode(task, record, len(fold)) is not None,
+        lambda: _run_outer_fold(task, number, fold),
+    )
+
+
+def _decode(task: Task, record: Record, n: int) -> Any:
+    return task.decode_predictions(record.get("predictions"), n)
+
+
+def _run_outer_fold(task: Task, number: int, fold: Rows) -> Record:
+    """Select on the other folds, and predict this one with what was selected."""
+    if task.budget.is_over:
+        return {"final": False}
+    inner = task.restrict_to_rest(fold, f"outer-{number}").prepare()
+    selection = select_model(inner)
+    predictions = inner.predict_new(selection.winner, task.get_rows(fold))
+    return {
+        "selected": selection.winner.title,
+        "finished": selection.finished,
+        "final": selection.finished,  # a search that a timeout ended goes on next time
+        "predictions": task.encode_predictions(predictions),
+    }

@@ -1,0 +1,184 @@
+"""The report of a tuning run: the verdict, the tables behind it, and how they came about."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ordinate.inference.estimates import Estimate
+from ordinate.render import Document, Grid
+from ordinate.render.document import Cell
+from ordinate.render.estimates import (
+    format_estimate,
+    format_estimate_interval,
+    format_interval_head,
+    format_number,
+    join_names,
+)
+
+if TYPE_CHECKING:
+    from ordinate.search.tuning_result import Finalist, TuningResult
+
+ESTIMATE_KEYS = ("value", "low", "high")
+CI_HEAD = format_interval_head(0.95)
+OPTIMISM_NOTE = (
+    "The best of many is optimistically biased: each value was selected among others on the same "
+    "items, so expect less of new ones, and go by the test."
+)
+
+
+def describe_tuning(result: "TuningResult") -> Document:
+    """Return the report: who won, by how much, what was tried, and what to keep in mind."""
+    report = result.report
+    blocks: list[str | Grid] = [
+        _build_search_grid(result),
+        *report.build_test_blocks(result),
+        *_build_nested_blocks(result),
+        *_build_screening_blocks(result),
+        _build_hyperparameter_grid(result),
+    ]
+    notes = [*report.describe_source(result), OPTIMISM_NOTE, *report.describe_methods(result)]
+    return Document(
+        report.describe_title(result),
+        tuple(blocks),
+        describe_winner(result),
+        (*result.notes, *notes),
+    )
+
+
+def describe_winner(result: "TuningResult") -> str:
+    """Return who won, by cross-validation and on the tests."""
+    winner, report = result.winner, result.report
+    value = _format_value(result, report.get_estimate(winner.evaluation))
+    sentences = [
+        f"The best model is {winner.title}: {report.metric} {value} by cross-validation.",
+        *(_describe_test(result, one.name, one.evaluation, one.optimism) for one in result.tests),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism: float) -> str:
+    if evaluation is None:
+        return f"Nothing was tested on {name}."
+    value = _format_value(result, result.report.get_estimate(evaluation))
+    said = f"On {name}, by which nothing was selected, it has {value}"
+    if math.isnan(optimism):
+        return f"{said}."
+    side = "worse" if optimism > 0 else "better"
+    return f"{said}: {format_number(abs(optimism))} {side} than by cross-validation."
+
+
+def _format_value(result: "TuningResult", estimate: Estimate) -> str:
+    unit, interval = result.report.unit, format_estimate_interval(estimate)
+    value = f"{format_number(estimate.value)} {unit}" if unit else format_number(estimate.value)
+    return f"{value} ({CI_HEAD} {interval})" if interval else value
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _build_search_grid(result: "TuningResult") -> Grid:
+    report = result.report
+    header = ("model", *report.value_header, "trials", "pruned", "failed")
+    rows: list[tuple[Cell, ...]] = []
+    for study in result.studies:
+        complete, *others = study.counts.values()
+        cells = report.build_value_cells(study.best.evaluation if study.best else None)
+        rows.append((study.title, *cells, f"{complete} of {study.requested}", *others))
+    if result.ensemble:
+        cells = report.build_value_cells(result.ensemble.evaluation)
+        rows.append((result.ensemble.model_type, *cells, None, None, None))
+    title = "Search: the best trial of each study, by cross-validation"
+    return Grid(title, header, tuple(rows))
+
+
+def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
+    if not result.screened:
+        return []
+    header = ("set", "features", *result.report.value_header, "searched")
+    rows = tuple(
+        (
+            one.set,
+            one.features,
+            *result.report.build_value_cells(one.evaluation),
+            "yes" if one.shortlisted else "no",
+        )
+        for one in result.screened
+    )
+    title = f"Screening: each feature set with {result.screening_model}"
+    lines = [f"{one.set} failed: {one.failed}" for one in result.screened if one.failed]
+    lines += [
+        f"{one.set} is not searched: {one.discard_reason}."
+        for one in result.screened
+        if one.discard_reason and not one.failed
+    ]
+    return [Grid(title, header, rows), *([" ".join(lines)] if lines else [])]
+
+
+def _build_hyperparameter_grid(result: "TuningResult") -> Grid:
+    titles = {one.name: one.title for one in result.finalists}
+    rows = tuple(
+        (one.title, _format_hyperparameters(_get_hyperparameters(one, titles)))
+        for one in result.finalists
+    )
+    return Grid("Hyperparameters of the finalists", ("model", "hyperparameters"), rows, left=2)
+
+
+def _get_hyperparameters(one: "Finalist", titles: Mapping[str, str]) -> Mapping[str, Any]:
+    if not one.members:
+        return one.params
+    members = [titles[name] for name in one.members]
+    if one.weights:
+        return dict(zip(members, one.weights, strict=True))
+    return {"members": join_names(members)}
+
+
+def _format_hyperparameters(params: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in params.items()
+    )
+
+
+def _build_nested_blocks(result: "TuningResult") -> list[str | Grid]:
+    if result.nested is None:
+        return []
+    report = result.report
+    rows = (
+        ("cross-validation", *report.build_value_cells(result.winner.evaluation)),
+        ("nested", *report.build_value_cells(result.nested.evaluation)),
+    )
+    title = "Nested cross-validation: the whole selection repeated for each outer fold"
+    sentence = (
+        f"The outer folds selected {', '.join(result.nested.selected)}. Each was evaluated on "
+        "items that it had not seen, so the nested value has no optimistic bias from the selection."
+    )
+    return [Grid(title, ("estimate", *report.value_header), rows), sentence]
+
+
+# --- summaries from plain values -----------------------------------------------------------------
+
+
+def build_summary_blocks(rows: Sequence[Mapping[str, Any]]) -> list[str | Grid]:
+    """Return metrics with their intervals, from plain values, and why some have none."""
+    found = [(row, parse_estimate(row)) for row in rows]
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (row["title"], format_number(one.value), format_estimate_interval(one), row["unit"])
+        for row, one in found
+    )
+    reasons = [
+        f"No confidence interval of {row['title']}: {one.note}."
+        for row, one in found
+        if one.note and format_estimate_interval(one) is None
+    ]
+    return [Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells), *reasons]
+
+
+def parse_estimate(row: Mapping[str, Any]) -> Estimate:
+    """Return a value with its confidence interval, from plain values."""
+    value, low, high = (math.nan if row[key] is None else row[key] for key in ESTIMATE_KEYS)
+    return Estimate(value, low, high, row["method"], note=row["note"])
+
+
+def format_cell_estimate(estimate: Estimate | None) -> Cell:
+    """Return a value with its confidence interval as a cell."""
+    return None if estimate is None else format_estimate(estimate)

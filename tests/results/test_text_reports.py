@@ -1,0 +1,208 @@
+"""The classification report: scikit-learn's numbers, and the order of the levels beside them."""
+
+import re
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+
+import ordinate
+from ordinate.errors import BadScale, MissingLabels, OffScale
+
+CEFR = ["A1", "A2", "B1", "B2", "C1", "C2"]
+RULE = "=" * 80
+HEADER = ["precision", "recall", "f1-score", "support"]
+GOLD = ["A1", "A1", "A2", "B1", "B1", "B1", "B2", "C1", "C2", "C2"]
+PREDICTED = ["A1", "A2", "A2", "B1", "B2", "C1", "B2", "B2", "C2", "A1"]
+
+
+def rows(report: str) -> dict[str, list[str]]:
+    """Return the cells of each row by its name: levels and averages have four, totals two."""
+    found = {}
+    for line in report.splitlines():
+        cells = re.fullmatch(r"\s*(\S.*?)((?:\s+(?:\d+\.\d+|\d+|n/a))+)", line)
+        if cells:
+            found[cells[1]] = cells[2].split()
+    return found
+
+
+def both(gold: list, predicted: list, digits: int = 2, **names) -> tuple[dict, dict]:
+    """Return the rows of both reports where every level occurs on both sides."""
+    levels = sorted(set(gold))
+    assert set(predicted) == set(levels)
+    ours = ordinate.classification_report(gold, predicted, levels, digits=digits, **names)
+    theirs = sklearn.metrics.classification_report(
+        gold, predicted, labels=levels, digits=digits, **names
+    )
+    return rows(ours), rows(theirs)
+
+
+@given(data=st.data(), size=st.integers(2, 6), digits=st.integers(1, 6))
+@examples(60)
+def test_the_numbers_are_those_of_scikit_learn_where_every_level_occurs(data, size, digits):
+    level = st.sampled_from(CEFR[:size])
+    pairs = data.draw(st.lists(st.tuples(level, level), max_size=40))
+    gold = [g for g, _ in pairs] + CEFR[:size]
+    predicted = [p for _, p in pairs] + data.draw(st.permutations(CEFR[:size]))
+    ours, theirs = both(gold, predicted, digits)
+    assert theirs.keys() == {*CEFR[:size], "macro avg", "weighted avg", "accuracy"}
+    for name, cells in theirs.items():
+        # Both round; a value on the edge between two roundings may go either way.
+        assert float(ours[name][-1]) == float(cells[-1]), name
+        for mine, other in zip(ours[name][:-1], cells[:-1], strict=True):
+            assert len(mine) == len(other), name
+            assert float(mine) == pytest.approx(float(other), abs=1.01 * 10**-digits), name
+
+
+def test_the_numbers_are_to_the_digit_those_of_scikit_learn():
+    ours, theirs = both(GOLD, PREDICTED, 4)
+    assert {name: ours[name] for name in theirs} == theirs
+
+
+def test_the_averages_are_those_of_scikit_learn_where_levels_are_absent():
+    gold, predicted = ["A1", "A1", "B1", "C2"], ["A1", "A2", "A2", "C2"]
+    ours = rows(ordinate.classification_report(gold, predicted, digits=4))
+    theirs = rows(sklearn.metrics.classification_report(gold, predicted, digits=4, zero_division=0))
+    for name in ("macro avg", "weighted avg", "accuracy"):
+        assert ours[name] == theirs[name]
+
+
+def test_sections_and_columns_come_in_the_usual_order():
+    lines = ordinate.classification_report(GOLD, PREDICTED).splitlines()
+    assert lines[:3] == [RULE, "CLASSIFICATION REPORT", RULE]
+    assert lines[3].split() == HEADER
+    names = [*CEFR, "macro avg", "weighted avg", "accuracy", "adjacent accuracy"]
+    assert list(rows("\n".join(lines[4:]))) == names
+    filled = [line for line in lines[4:] if line.strip()]
+    assert len(filled) == len(names)
+
+
+def test_every_number_stands_under_its_header():
+    lines = ordinate.classification_report(GOLD, PREDICTED).splitlines()
+    ends = {name: lines[3].index(name) + len(name) for name in HEADER}
+    for line in lines[4:]:
+        if line.strip().startswith((*CEFR, "macro", "weighted")):
+            cells = [match.end() for match in re.finditer(r"\S+", line)][-4:]
+            assert cells == list(ends.values()), line
+        elif line.strip():
+            cells = [match.end() for match in re.finditer(r"\S+", line)][-2:]
+            assert cells == [ends["precision"], ends["recall"]], line
+
+
+@pytest.mark.parametrize("digits", [2, 5, 6, 12])
+@pytest.mark.parametrize("names", [None, ["a name that is longer than any other", *"bcdef"]])
+def test_every_number_has_a_space_before_it(digits, names):
+    report = ordinate.classification_report(GOLD, PREDICTED, None, names, digits)
+    found = rows(report)
+    assert [len(cells) for cells in found.values()] == [4] * 8 + [2] * 2
+    assert list(found)[-2:] == ["accuracy", "adjacent accuracy"]
+
+
+def test_the_report_is_a_text_that_ends_with_its_last_line():
+    report = ordinate.classification_report(GOLD, PREDICTED)
+    assert isinstance(report, str)
+    assert report.endswith("\n")
+    assert not report.endswith("\n\n")
+    assert max(map(len, report.splitlines())) == 80
+
+
+def test_support_is_the_number_of_gold_items():
+    found = rows(ordinate.classification_report(GOLD, PREDICTED))
+    assert [int(found[level][3]) for level in CEFR] == [GOLD.count(level) for level in CEFR]
+    for name in ("macro avg", "weighted avg", "accuracy", "adjacent accuracy"):
+        assert int(found[name][-1]) == len(GOLD)
+
+
+def test_accuracies_are_those_of_the_catalogue():
+    found = rows(ordinate.classification_report(GOLD, PREDICTED, digits=4))
+    exact = ordinate.score("accuracy", GOLD, PREDICTED, scale="cefr")
+    near = ordinate.score("accuracy_within", GOLD, PREDICTED, scale="cefr")
+    assert float(found["accuracy"][0]) == pytest.approx(exact, abs=1e-4)
+    assert float(found["adjacent accuracy"][0]) == pytest.approx(near, abs=1e-4)
+    steps = [abs(CEFR.index(g) - CEFR.index(p)) for g, p in zip(GOLD, PREDICTED, strict=True)]
+    assert float(found["adjacent accuracy"][0]) == pytest.approx(np.mean(np.array(steps) <= 1))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 3, 8])
+def test_digits_are_the_places_after_the_point(digits):
+    report = ordinate.classification_report(GOLD, PREDICTED, digits=digits)
+    line = next(x for x in report.splitlines() if x.strip().startswith("B1"))
+    for cell in line.split()[1:4]:
+        assert len(cell.partition(".")[2]) == digits
+
+
+def test_target_names_replace_the_labels():
+    names = ["breakthrough", "waystage", "threshold", "vantage", "proficiency", "a very long name"]
+    report = ordinate.classification_report(GOLD, PREDICTED, target_names=names)
+    plain = ordinate.classification_report(GOLD, PREDICTED)
+    assert list(rows(report))[:6] == names
+    assert list(rows(report).values()) == list(rows(plain).values())
+    theirs = sklearn.metrics.classification_report(GOLD, PREDICTED, target_names=names)
+    assert {k: v for k, v in rows(report).items() if k != "adjacent accuracy"} == rows(theirs)
+
+
+def test_names_that_are_too_few_are_refused():
+    with pytest.raises(BadScale, match="2 display names for 6 levels"):
+        ordinate.classification_report(GOLD, PREDICTED, target_names=["a", "b"])
+
+
+def test_a_name_cannot_drive_the_terminal():
+    names = ["\x1b[31mred", "new\nline", "c", "d", "e", "f"]
+    report = ordinate.classification_report(GOLD, PREDICTED, target_names=names)
+    assert not [x for x in report if not x.isprintable() and x != "\n"]
+    plain = ordinate.classification_report(GOLD, PREDICTED)
+    assert len(report.splitlines()) == len(plain.splitlines())
+
+
+def test_absent_levels_are_shown_and_what_is_undefined_is_not_0():
+    gold, predicted = ["A1", "A1", "B1", "C2"], ["A1", "A2", "A2", "C2"]
+    found = rows(ordinate.classification_report(gold, predicted))
+    assert found["A1"] == ["1.00", "0.50", "0.67", "2"]
+    assert found["A2"] == ["0.00", "n/a", "0.00", "0"]  # predicted, and never gold
+    assert found["B1"] == ["n/a", "0.00", "0.00", "1"]  # gold, and never predicted
+    assert found["B2"] == found["C1"] == ["n/a", "n/a", "n/a", "0"]
+    assert found["C2"] == ["1.00", "1.00", "1.00", "1"]
+
+
+def test_labels_are_the_scale_lowest_first():
+    gold, predicted = ["low", "mid", "high"], ["high", "mid", "high"]
+    rising = ordinate.classification_report(gold, predicted, labels=["low", "mid", "high"])
+    other = ordinate.classification_report(gold, predicted, labels=["mid", "low", "high"])
+    assert list(rows(rising))[:3] == ["low", "mid", "high"]
+    assert list(rows(other))[:3] == ["mid", "low", "high"]
+    assert rows(rising)["adjacent accuracy"] == ["0.67", "3"]
+    assert rows(other)["adjacent accuracy"] == ["1.00", "3"]  # low and high are neighbours now
+    for name in ("low", "mid", "high", "macro avg", "weighted avg", "accuracy"):
+        assert rows(rising)[name] == rows(other)[name]
+
+
+@pytest.mark.parametrize("labels", ["low,mid,high", ordinate.Scale(["low", "mid", "high"])])
+def test_a_scale_is_declared_as_everywhere_else(labels):
+    report = ordinate.classification_report(["low", "high"], ["mid", "high"], labels)
+    assert list(rows(report))[:3] == ["low", "mid", "high"]
+
+
+def test_numbers_are_levels_too():
+    found = rows(ordinate.classification_report([1, 2, 3, 3], [1, 2, 3, 1], "1..3"))
+    assert found["3"] == ["1.00", "0.50", "0.67", "2"]
+
+
+def test_without_labels_only_a_preset_of_words_is_a_scale():
+    assert list(rows(ordinate.classification_report(["A1"], ["A1"])))[:6] == CEFR
+    with pytest.raises(BadScale, match="No scale was declared for the labels 1, 2"):
+        ordinate.classification_report([1, 2], [1, 2])
+
+
+def test_a_cefr_report_of_other_labels_is_refused():
+    with pytest.raises(
+        OffScale, match=r"Label 'B3' \(row 2 of predicted\) is not on the scale A1 <"
+    ):
+        ordinate.classification_report(["A1", "A2"], ["A1", "B3"], labels="cefr")
+
+
+def test_a_missing_prediction_is_refused():
+    with pytest.raises(MissingLabels, match=r"1 of 2 predictions are missing \(row 2\)"):
+        ordinate.classification_report(["A1", "A2"], ["A1", None])
