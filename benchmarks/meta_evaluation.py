@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference.resampling import Resampling
+from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.robustness import (
     average_merits,
     compute_agreement,
@@ -28,11 +29,7 @@ from ordinate.meta.robustness import (
     compute_stability,
 )
 from ordinate.meta.system_resampling import estimate_intervals, resample_statistics
-from ordinate.meta.unanimity import (
-    compute_coverage,
-    compute_improvements,
-    compute_unanimous_improvement,
-)
+from ordinate.meta.unanimity import compute_improvements, compute_unanimous_improvement
 from writing import log, markdown
 
 Array = NDArray[Any]

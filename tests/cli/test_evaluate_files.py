@@ -193,7 +193,7 @@ def test_files_are_joined_by_id_and_the_report_counts_the_ids(missing):
     assert found["source"]["files"] == ["gold.csv", "run.csv"]
     assert found["dropped"] == (1 if missing == "drop" else 0)
     assert found["unanswered"] == [0, 0, 0, 0, 0, 0 if missing == "drop" else 1]
-    said = "3 matched, 1 gold without a prediction, 1 predictions unknown to gold"
+    said = "3 matched, 1 gold levels without a prediction, 1 predictions unknown to the gold levels"
     assert said in text(*arguments, "--missing", missing)
 
 

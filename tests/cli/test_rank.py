@@ -282,7 +282,7 @@ def test_an_output_that_is_an_external_file_is_refused():
 
 
 def test_a_tampered_model_is_refused(names):
-    path = Path("study/models") / names["weak"] / "model.skops"
+    path = Path("study/models") / names["weak"] / "model/model.skops"
     path.write_bytes(path.read_bytes()[:-10])
     ran = run("rank", "-e", "study", "--metric", "mae")
     assert ran.code == 2

@@ -1,15 +1,15 @@
 """Small tables with a known law, for tests of surrogates."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ordinate.regress.table import Table, make_table
 
 if TYPE_CHECKING:  # heavy
-    from ordinate.regress.bench import Bench
     from ordinate.regress.settings import Settings
+    from ordinate.regress.task import RegressionTask
 
 LAW = "y = 10 + 3 a² + b c, with noise of 0.1"
 
@@ -39,27 +39,13 @@ def write(path: Path, n: int = 80, seed: int = 0, *, target: bool = True) -> Pat
     return path
 
 
-def open_bench(table: Table, root: Path, settings: "Settings") -> "Bench":
-    """Return a bench with one worker, as a search opens it."""
+def open_task(table: Table, root: Path, settings: "Settings") -> "RegressionTask":
+    """Return a task with one worker, as a search opens it."""
     from ordinate.experiment.workers import WorkerPool
-    from ordinate.regress.bench import Bench
     from ordinate.regress.splits import split_table
+    from ordinate.regress.task import RegressionTask
 
-    return Bench(root, table, split_table(table, 0), settings, WorkerPool(1))
-
-
-def left_by(root: Path) -> dict[str, bytes]:
-    """Return every file of a results folder that has no times in it."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name not in {"manifest.json", "studies.db"}
-    }
-
-
-def run_settings(root: Path, settings: dict[str, Any]) -> None:
-    """Search in a process of its own."""
-    from ordinate.regress.settings import Settings
-    from ordinate.regress.tuning import tune
-
-    tune(smooth(40), root, Settings(**settings))
+    split = split_table(table, 0)
+    return RegressionTask(
+        root=root, table=table, split=split, settings=settings, workers=WorkerPool(1)
+    )

@@ -13,6 +13,7 @@ from scipy import stats
 import ordinate
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.resampling import Resampling
+from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_evaluation import (
     COMPARED_METRICS,
     EVALUATED_METRICS,
@@ -33,11 +34,7 @@ from ordinate.meta.system_resampling import (
     estimate_intervals,
     resample_statistics,
 )
-from ordinate.meta.unanimity import (
-    compute_coverage,
-    compute_improvements,
-    compute_unanimous_improvement,
-)
+from ordinate.meta.unanimity import compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import find_metric
 
 

@@ -11,6 +11,7 @@ from panels import panel_of, sampled
 
 import ordinate
 from ordinate.errors import BadOption, NotApplicable, UnknownMetric
+from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_evaluation import (
     EVALUATED_METRICS,
     REFERENCE_METRICS,
@@ -21,7 +22,6 @@ from ordinate.meta.robustness import average_merits
 from ordinate.meta.system_resampling import (
     compute_resampled_coverage,
 )
-from ordinate.meta.unanimity import compute_coverage
 from ordinate.render import render
 
 # --- what is undefined ---------------------------------------------------------------------------

@@ -15,13 +15,8 @@ from ordinate.meta.properties import (
     list_compositions,
 )
 from ordinate.meta.properties_search import check_properties, find_property
-from ordinate.meta.property_verdicts import (
-    MARKS,
-    PropertyExplanation,
-    PropertyVerdicts,
-    agrees_with_paper,
-    collect_facts,
-)
+from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts, collect_facts
+from ordinate.meta.published_properties import MARKS, agrees_with_paper
 from ordinate.metrics import find_metric
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,

@@ -10,20 +10,23 @@ from scipy import stats
 
 from ordinate.errors import BadOption
 from ordinate.meta.replication import synthetic_experiment
+from ordinate.meta.replication.published_figures import (
+    EXCHANGED_ROWS,
+    REFERENCE,
+    TABLE_3,
+    TABLE_3_COLUMNS,
+)
 from ordinate.meta.replication.study import (
     get_published_coverages,
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
-    EXCHANGED_ROWS,
     FITTED,
     LEVELS,
     LITERAL,
     METRICS,
     MISTAKE_TYPES,
     RATIOS,
-    TABLE_3,
-    TABLE_3_COLUMNS,
     MistakeType,
     Reading,
     SyntheticRun,
@@ -32,6 +35,7 @@ from ordinate.meta.replication.synthetic_experiment import (
     simulate_predictions,
 )
 from ordinate.metrics import find_metric
+from ordinate.metrics.references import REFERENCES
 from ordinate.summaries import ConfusionMatrix
 
 SIZE = 40  # documents of a small test case
@@ -349,6 +353,7 @@ def test_the_published_table_has_the_metrics_and_columns_of_the_experiment():
     assert ("all", *MISTAKE_TYPES) == TABLE_3_COLUMNS
     assert all(find_metric(name).name == name for name in TABLE_3)
     assert {len(row) for row in TABLE_3.values()} == {len(TABLE_3_COLUMNS)}
+    assert REFERENCE in REFERENCES
 
 
 def test_the_published_table_has_the_figures_of_the_paper():

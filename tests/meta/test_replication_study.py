@@ -15,6 +15,11 @@ from ordinate.meta.replication.option_search import (
     descend_readings,
     search_readings,
 )
+from ordinate.meta.replication.published_figures import (
+    EXCHANGED_ROWS,
+    TABLE_3,
+    TABLE_3_COLUMNS,
+)
 from ordinate.meta.replication.study import (
     POST_HOC_NOTE,
     READINGS,
@@ -24,13 +29,10 @@ from ordinate.meta.replication.study import (
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
-    EXCHANGED_ROWS,
     FITTED,
     LITERAL,
     METRICS,
     SEARCH_SEEDS,
-    TABLE_3,
-    TABLE_3_COLUMNS,
 )
 from ordinate.render import RENDERERS, render
 

@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.rank_correlation import compute_mid_ranks, compute_pearson, compute_spearman
-from ordinate.meta.unanimity import (
-    compute_coverage,
-    compute_improvements,
-    compute_unanimous_improvement,
-)
+from ordinate.meta.unanimity import compute_improvements, compute_unanimous_improvement
 
 FEW = st.integers(-3, 3).map(float)  # few values, so that many are equal
 SIZES = st.tuples(st.integers(1, 3), st.integers(2, 6), st.integers(1, 5))

@@ -12,15 +12,15 @@ from ordinate.errors import BadInput, BadStore
 from ordinate.regress.analysis import analyze_search, compare_searches
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table
-from ordinate.regress.tuning import tune
+from ordinate.regress.tuning import tune_table
 from ordinate.render import Grid, render
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("analyzed")
-    settings = Settings(model="kernel_ridge,lightgbm", trials=5, folds=2, shift="a")
-    return root, tune(smooth(), root, settings, unit="kg/m³")
+    settings = Settings(models="kernel_ridge,lightgbm", trials=5, folds=2, shift="a")
+    return root, tune_table(smooth(), root, settings, unit="kg/m³")
 
 
 def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
@@ -67,9 +67,9 @@ def test_the_measures_are_what_they_are_called(found):
 def test_the_lowest_error_stands_beside_that_of_the_winner(found):
     rows = {row["measure"]: row["value"] for row in analyze_search(found[0]).summary}
     (lowest,) = (name for name in rows if name.startswith("lowest held-out RMSE ("))
-    judged = {one.model_type: one.rmse.value for one in found[1].finalists}
+    judged = {one.model_type: one.value for one in found[1].finalists}
     assert rows[lowest] == min(judged.values()) == judged[lowest.split("(")[1][:-1]]
-    assert rows["held-out RMSE of the winner"] == found[1].winner.rmse.value
+    assert rows["held-out RMSE of the winner"] == found[1].winner.value
 
 
 def test_importance_sums_to_one_and_names_only_what_varied(found):
@@ -81,7 +81,7 @@ def test_importance_sums_to_one_and_names_only_what_varied(found):
 
 
 def test_importance_takes_some_trials(tmp_path):
-    tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=2, folds=2))
+    tune_table(smooth(), tmp_path, Settings(models="poly_ridge", trials=2, folds=2))
     found = analyze_search(tmp_path)
     assert found.importance == {"poly_ridge": None}
     assert "that takes 4 complete trials" in str(found)
@@ -139,8 +139,8 @@ def test_what_is_wrong_with_the_data_stands_beside_its_measures(found, tmp_path,
 
 def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):
     x, y = columns()
-    settings = Settings(model="lightgbm", trials=1, folds=2)
-    tune(make_table(x, 1e-9 * y, target_name="y"), tmp_path, settings, unit="mol")
+    settings = Settings(models="lightgbm", trials=1, folds=2)
+    tune_table(make_table(x, 1e-9 * y, target_name="y"), tmp_path, settings, unit="mol")
     found = analyze_search(tmp_path)
     said = str(found)
     assert "held-out RMSE (mol)" in said
@@ -237,8 +237,12 @@ def test_finalists_of_one_search_are_compared(found):
 
 
 def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_path):
-    tune(smooth(), tmp_path / "a", Settings(model="poly_ridge", trials=1, folds=2), unit="kg/m³")
-    tune(smooth(), tmp_path / "b", Settings(model="kernel_ridge", trials=1, folds=2), unit="kg/m³")
+    tune_table(
+        smooth(), tmp_path / "a", Settings(models="poly_ridge", trials=1, folds=2), unit="kg/m³"
+    )
+    tune_table(
+        smooth(), tmp_path / "b", Settings(models="kernel_ridge", trials=1, folds=2), unit="kg/m³"
+    )
     result = compare_searches([tmp_path / "a", tmp_path / "b"])
     assert result.n == 8
     assert result.differences[0].metric == "rmse"
@@ -247,8 +251,8 @@ def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_
 @pytest.fixture(scope="module")
 def grouped(tmp_path_factory):
     root = tmp_path_factory.mktemp("grouped")
-    settings = Settings(model="poly_ridge,kernel_ridge", trials=1, folds=2, blend="never")
-    return root, tune(smooth(groups=20), root, settings)
+    settings = Settings(models="poly_ridge,kernel_ridge", trials=1, folds=2, blend="never")
+    return root, tune_table(smooth(groups=20), root, settings)
 
 
 def test_groups_are_the_units_of_every_measure_of_the_test(grouped):
@@ -261,8 +265,8 @@ def test_groups_are_the_units_of_every_measure_of_the_test(grouped):
 def test_groups_are_the_units_of_comparisons(grouped, tmp_path):
     count = grouped[1].tests[0].values.groups
     assert compare_searches([grouped[0]]).groups == count
-    settings = Settings(model="poly_ridge", trials=1, folds=2)
-    tune(smooth(groups=20), tmp_path / "a", settings)
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    tune_table(smooth(groups=20), tmp_path / "a", settings)
     assert compare_searches([grouped[0], tmp_path / "a"]).groups == count
     path = tmp_path / "a" / "test_predictions.json"
     told = json.loads(path.read_text())
@@ -273,14 +277,14 @@ def test_groups_are_the_units_of_comparisons(grouped, tmp_path):
 
 
 def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
-    settings = {"model": "poly_ridge", "trials": 1, "folds": 2}
-    tune(smooth(), tmp_path / "a", Settings(**settings))
-    tune(smooth(), tmp_path / "b", Settings(**settings), unit="kg")
+    settings = {"models": "poly_ridge", "trials": 1, "folds": 2}
+    tune_table(smooth(), tmp_path / "a", Settings(**settings))
+    tune_table(smooth(), tmp_path / "b", Settings(**settings), unit="kg")
     with pytest.raises(BadInput, match=r"several units: 'kg', no unit\. .*same --unit"):
         compare_searches([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(BadInput, match="one finalist only"):
         compare_searches([tmp_path / "a"])
-    tune(smooth(seed=3), tmp_path / "c", Settings(**settings))
+    tune_table(smooth(seed=3), tmp_path / "c", Settings(**settings))
     with pytest.raises(BadInput, match="it is another table"):
         compare_searches([tmp_path / "a", tmp_path / "c"])
 
@@ -343,7 +347,7 @@ def test_every_error_of_a_report_has_its_limits(found, report):
 
 
 def test_intervals_without_end_and_few_test_rows_are_told(tmp_path):
-    result = tune(smooth(30), tmp_path, Settings(model="poly_ridge", folds=0, trials=1))
+    result = tune_table(smooth(30), tmp_path, Settings(models="poly_ridge", folds=0, trials=1))
     said = " ".join(str(result).split())
     assert "90 % intervals of the winner have no end, so that they hold anything." in said
     assert "alpha=0.1 needs 9 items, and there were fewer" in said

@@ -7,10 +7,10 @@ import pytest
 from surrogates import smooth
 
 from ordinate.errors import BadInput, NoItems
-from ordinate.regress import selection
 from ordinate.regress.blend import Blend, blend_out_of_fold
 from ordinate.regress.settings import Settings
-from ordinate.regress.tuning import tune
+from ordinate.regress.task import RegressionTask
+from ordinate.regress.tuning import tune_table
 
 
 def members(n=400, noise=(1.0, 1.0, 3.0), seed=0):
@@ -86,19 +86,19 @@ def test_what_is_no_table_is_refused():
 
 @pytest.mark.parametrize(("weights", "kept"), [([1.0, 0.0], False), ([0.9, 0.1], True)], ids=str)
 def test_a_blend_that_is_one_of_its_models_is_none(tmp_path, monkeypatch, weights, kept):
-    made_of = selection.blend_candidates
+    blend = RegressionTask.blend
 
-    def forced(bench, members):
-        made = made_of(bench, members)
-        return replace(made, blend=Blend(np.array(weights)), members=tuple(members))
+    def forced(self, members):
+        made = blend(self, members)
+        return replace(made, weights=tuple(weights), members=tuple(members))
 
-    monkeypatch.setattr(selection, "blend_candidates", forced)
-    asked = {"model": "poly_ridge,kernel_ridge", "trials": 1, "folds": 2}
-    found = tune(smooth(), tmp_path / "auto", Settings(**asked))
-    assert (found.blend is not None) == kept
+    monkeypatch.setattr(RegressionTask, "blend", forced)
+    settings = {"models": "poly_ridge,kernel_ridge", "trials": 1, "folds": 2}
+    found = tune_table(smooth(), tmp_path / "auto", Settings(**settings))
+    assert (found.ensemble is not None) == kept
     if not kept:
-        best = min(found.finalists, key=lambda one: one.rmse.value)
+        best = min(found.finalists, key=lambda one: one.value)
         assert found.winner is best
-    always = tune(smooth(), tmp_path / "always", Settings(**asked, blend="always"))
+    always = tune_table(smooth(), tmp_path / "always", Settings(**settings, blend="always"))
     assert always.winner.model_type == "blend"
     assert list(always.winner.weights) == weights

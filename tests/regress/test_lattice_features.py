@@ -6,21 +6,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from surrogates import open_bench, smooth
+from surrogates import open_task, smooth
 
 from ordinate.errors import BadStore, BadValues
 from ordinate.experiment.workers import WorkerPool
 from ordinate.models.regressors import create_regressor
 from ordinate.regress import lattice_features
-from ordinate.regress.bench import Bench
 from ordinate.regress.fitting import check_targets_vary
 from ordinate.regress.lattice_features import Lattice, detect_lattice
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split, split_k_fold
 from ordinate.regress.table import make_table
+from ordinate.regress.task import RegressionTask
 from ordinate.regress.trained_model import load_surrogate
-from ordinate.regress.tuning import tune
+from ordinate.regress.tuning import tune_table
 
 N = 240
 
@@ -33,10 +33,10 @@ def half_on_a_lattice():
     return x, np.sin(x[:, 0]) + x[:, 1]
 
 
-def bench_of(table, folder, workers, folds):
+def make_task(table, folder, workers, folds):
     split = Split(np.arange(N - 20), np.arange(N - 20, N - 10), np.arange(N - 10, N), "by hand")
-    settings = Settings(model="poly_ridge", folds=folds)
-    return Bench(folder, table, split, settings, workers)
+    settings = Settings(models="poly_ridge", folds=folds)
+    return RegressionTask(root=folder, table=table, split=split, settings=settings, workers=workers)
 
 
 @pytest.mark.parametrize(("most", "evaluated"), [(80, True), (20, False)])
@@ -48,9 +48,9 @@ def test_an_evaluation_on_fewer_rows_takes_the_folds_that_are_left(
     groups = ["a"] * 40 + ["b"] * 176 + list("cdef") + ["a"] * 10 + ["g"] * 10
     table = make_table(*half_on_a_lattice(), groups=groups)
     with WorkerPool(1) as workers:
-        bench = bench_of(table, tmp_path, workers, folds=6)
-        assert len(split_k_fold(table, 6, 0, of=bench.split)) == 6
-        found = detect_lattice(bench)
+        task = make_task(table, tmp_path, workers, folds=6)
+        assert len(split_k_fold(table, 6, 0, of=task.split)) == 6
+        found = detect_lattice(task)
     assert (found is not None) == evaluated
     if found is not None:
         assert found.mae_with_indicator > 0.0
@@ -150,21 +150,21 @@ def two_sources(gap: float):
     return make_table(x, y, names=["a", "b"], target_name="y")
 
 
-QUICK = {"model": "kernel_ridge", "trials": 1, "folds": 2}
+QUICK = {"models": "kernel_ridge", "trials": 1, "folds": 2}
 
 
 @pytest.fixture(scope="module")
 def searches(tmp_path_factory):
     """Return a folder with a search whose models have the feature, and one without it."""
     root = tmp_path_factory.mktemp("searches")
-    told = tune(two_sources(1.0), root / "told", Settings(**QUICK))
-    untold = tune(two_sources(1.0), root / "untold", Settings(**QUICK, lattice="never"))
+    told = tune_table(two_sources(1.0), root / "told", Settings(**QUICK))
+    untold = tune_table(two_sources(1.0), root / "untold", Settings(**QUICK, lattice="never"))
     return root, told, untold
 
 
 def test_models_are_told_of_a_lattice_on_which_targets_differ(searches):
     _, told, untold = searches
-    assert told.winner.rmse.value < 0.5 * untold.winner.rmse.value
+    assert told.winner.value < 0.5 * untold.winner.value
     assert "49 % of the rows lie on a lattice" in told.notes[0]
     gap = float(re.search(r"lower by ([0-9.]+)", told.notes[0])[1])
     assert abs(gap - 1.0) < 0.15
@@ -185,10 +185,10 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
     assert gains(signs)
     # in two groups, one of which gains what the other loses, that is chance again
     assert not gains(np.sort(signs), np.repeat(["a", "b"], 200))
-    settings = Settings(model="svr", folds=2)
-    assert detect_lattice(open_bench(two_sources(1.0), tmp_path / "a", settings)).used
+    settings = Settings(models="svr", folds=2)
+    assert detect_lattice(open_task(two_sources(1.0), tmp_path / "a", settings)).used
     monkeypatch.setattr(lattice_features, "_improves_significantly", lambda *_: False)
-    found = detect_lattice(open_bench(two_sources(1.0), tmp_path / "b", settings))
+    found = detect_lattice(open_task(two_sources(1.0), tmp_path / "b", settings))
     assert found.mae_with_indicator < found.mae_without_indicator
     assert not found.used
     assert "not told: the gain is no more than its standard error" in found.note("kg")
@@ -198,30 +198,30 @@ def test_a_lattice_that_there_was_no_time_to_evaluate_is_evaluated_by_the_next_r
     tmp_path, searches
 ):
     _, told, untold = searches
-    cut = tune(two_sources(1.0), tmp_path, Settings(**QUICK, timeout=0.0))
+    cut = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK, timeout=0.0))
     assert "no time to look whether that matters, so models are not told" in cut.notes[0]
     assert cut.winner.name == untold.winner.name
-    again = tune(two_sources(1.0), tmp_path, Settings(**QUICK))
+    again = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK))
     assert again.to_dict() == told.to_dict()
     assert again.winner.name != cut.winner.name
-    hasty = tune(two_sources(1.0), tmp_path, Settings(**QUICK, timeout=0.0))
+    hasty = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK, timeout=0.0))
     assert hasty.winner.name == told.winner.name  # what was evaluated is stored
     assert hasty.notes == told.notes
 
 
 def test_a_stored_finding_that_is_damaged_is_made_again(tmp_path):
-    bench = open_bench(two_sources(1.0), tmp_path, Settings(model="svr", folds=2))
-    found = detect_lattice(bench)
-    (path,) = (tmp_path / "lattices").iterdir()
+    task = open_task(two_sources(1.0), tmp_path, Settings(models="svr", folds=2))
+    found = detect_lattice(task)
+    (path,) = (tmp_path / "results" / "lattices").iterdir()
     whole = path.read_bytes()
     for damaged in (b"{", b"[]", b"{}", whole.replace(b"true", b'"yes"')):
         path.write_bytes(damaged)
-        assert detect_lattice(bench) == found
+        assert detect_lattice(task) == found
         assert path.read_bytes() == whole
 
 
 def test_predictions_say_that_a_lattice_is_used(tmp_path, searches):
-    tune(smooth(), tmp_path, Settings(**QUICK))
+    tune_table(smooth(), tmp_path, Settings(**QUICK))
     new = [[0.5, 1.0], [0.123, 0.456], [1.0, 1.0]]
     (note,) = load_surrogate(searches[0] / "told").predict(new).notes
     assert note.startswith("2 of 3 rows lie on the lattice of the training rows")
@@ -229,7 +229,7 @@ def test_predictions_say_that_a_lattice_is_used(tmp_path, searches):
 
 
 def test_nothing_is_told_where_there_is_no_lattice(tmp_path):
-    result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+    result = tune_table(smooth(), tmp_path, Settings(models="poly_ridge", trials=1, folds=2))
     assert not result.notes
 
 

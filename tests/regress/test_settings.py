@@ -1,45 +1,40 @@
-"""Settings of a search: checked before any work, and presets."""
+"""Settings that only tables have: shifts, blends, networks."""
 
 import pytest
-from surrogates import smooth
 
 from ordinate.errors import BadOption
-from ordinate.regress import settings
-from ordinate.regress.settings import PRESETS, Settings
-from ordinate.regress.tuning import tune
+from ordinate.regress.settings import Settings
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"model": "lightgmb"}, "Did you mean 'lightgbm'"),
-        ({"model": "auto,svr"}, "auto alone"),
-        ({"preset": "huge"}, "--preset takes minimal, balanced or thorough"),
-        ({"trials": 0}, "--trials takes an integer of at least 1"),
-        ({"folds": 1}, "--folds takes 2 or more, or 0"),
-        ({"jobs": 0}, "--jobs takes"),
-        ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
+        ({"models": "lightgmb"}, "Did you mean 'lightgbm'"),
         ({"alpha": 1.0}, "alpha=1.0"),
         ({"blend": "maybe"}, "--blend takes auto, always or never"),
         ({"lattice": "maybe"}, "--lattice takes"),
         ({"shift_share": 0.9}, "--shift-share takes a finite number of 0 to 0.5"),
-        ({"model": "svr", "blend": "always"}, "two model types or more"),
-        ({"model": "svr", "fixed": {"gp": {}}}, "parameters of gp"),
+        ({"models": "svr", "blend": "always"}, "two model types or more"),
+        ({"models": "svr", "params": {"gp": {}}}, "hyperparameters of 'gp', which --models"),
+        ({"models": "svr", "params": {"svr": {"wdth": 1}}}, "no parameter 'wdth'"),
+        ({"models": "svr", "params": {"svr": {"cost": -1}}}, "cost of svr takes a number"),
+        ({"models": "gp", "params": {"gp": {"kernel": 3}}}, "kernel of gp takes matern52"),
+        ({"models": "mlp", "params": {"mlp": 3}}, "--params takes hyperparameters by model type"),
+        ({"models": "svr", "device": "cuda"}, "name mlp in --models"),
+        ({"epochs": 0}, "--epochs takes an integer of at least 1"),
+        ({"nested": True, "folds": 0}, "--nested takes --folds"),
     ],
+    ids=str,
 )
 def test_settings_are_checked_before_any_work(wrong, said):
     with pytest.raises(BadOption, match=said):
         Settings(**wrong)
 
 
-def test_presets_can_be_said_otherwise():
-    assert Settings(preset="minimal").folds == PRESETS["minimal"].folds
-    assert Settings(preset="minimal", folds=7).folds == 7
-
-
-def test_auto_does_without_networks_where_torch_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setattr(settings, "list_available_types", lambda: ("poly_ridge", "svr"))
-    asked = Settings(preset="minimal", folds=2)
-    assert asked.model_types == ("poly_ridge", "svr")
-    result = tune(smooth(40), tmp_path, asked)
-    assert any("Not installed, so not tried: hist_boosting" in note for note in result.notes)
+def test_the_preset_decides_the_epochs_of_networks_unless_they_are_given():
+    assert Settings(models="mlp", preset="minimal").get_training_options("mlp")["epochs"] == 60
+    assert Settings(models="mlp", epochs=7).get_training_options("mlp")["epochs"] == 7
+    given = Settings(models="mlp", params={"mlp": {"epochs": 2, "members": 3}})
+    assert given.epochs == given.params["mlp"]["epochs"] == 2
+    assert given.params["mlp"]["members"] == 3
+    assert given.params["mlp"]["device"] == "cpu"

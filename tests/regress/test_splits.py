@@ -292,8 +292,8 @@ def test_a_shift_that_cannot_be_is_refused(options, error, told):
 @pytest.mark.parametrize("share", [0.0, 0.6, np.nan, np.inf, True, None, "0.2"])
 def test_settings_take_the_same_shares(share):
     with pytest.raises(BadOption, match=r"--shift-share takes a .* 0 to 0.5, above 0: not"):
-        Settings(model="poly_ridge", shift_share=share)
-    assert Settings(model="poly_ridge", shift_share=0.5).shift_share == 0.5
+        Settings(models="poly_ridge", shift_share=share)
+    assert Settings(models="poly_ridge", shift_share=0.5).shift_share == 0.5
 
 
 def test_a_split_names_its_parts():

@@ -13,6 +13,7 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_result import (
     UNDEFINED_REASONS,
     MetaEvaluation,
@@ -32,12 +33,7 @@ from ordinate.meta.system_resampling import (
     estimate_intervals,
     resample_statistics,
 )
-from ordinate.meta.unanimity import (
-    Unanimity,
-    compute_coverage,
-    compute_improvements,
-    compute_unanimous_improvement,
-)
+from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
 from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection

@@ -204,32 +204,40 @@ class MetaEvaluation(Result):
         """Return one flat record for each metric."""
         return [
             {
-                "metric": one.metric.expression,
-                "reference": self.is_reference(one.metric),
-                **_flatten_estimate("coverage", one.coverage),
-                **_flatten_estimate("behind_best", one.behind_best),
-                **_flatten_estimate("robustness", one.robustness),
-                "discriminative_power": one.discriminative_power,
-                **_flatten_estimate("stability", one.stability),
-                "undefined": one.undefined_share,
-                "infinite": one.infinite_share,
-                "ranked": one.unranked_reason is None,
-                "reason": one.reason,
+                "metric": evaluation.metric.expression,
+                "reference": self.is_reference(evaluation.metric),
+                "coverage": evaluation.coverage.value,
+                "coverage_low": evaluation.coverage.low,
+                "coverage_high": evaluation.coverage.high,
+                "behind_best": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.value,
+                "behind_best_low": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.low,
+                "behind_best_high": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.high,
+                "robustness": evaluation.robustness.value,
+                "robustness_low": evaluation.robustness.low,
+                "robustness_high": evaluation.robustness.high,
+                "discriminative_power": evaluation.discriminative_power,
+                "stability": evaluation.stability.value,
+                "stability_low": evaluation.stability.low,
+                "stability_high": evaluation.stability.high,
+                "undefined": evaluation.undefined_share,
+                "infinite": evaluation.infinite_share,
+                "ranked": evaluation.unranked_reason is None,
+                "reason": evaluation.reason,
                 "systems": len(self.panel.systems),
                 "test_cases": self.cases,
             }
-            for one in self.ranked
+            for evaluation in self.ranked
         ]
 
     def document(self) -> Document:
         """Return the report for people."""
         return describe_meta_evaluation(self)
-
-
-def _flatten_estimate(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    names = (name, f"{name}_low", f"{name}_high")
-    values = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-    return dict(zip(names, values, strict=True))
 
 
 def _make_sort_key(value: float) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from ordinate.meta.properties_search import (
     PropertyCheck,
     PropertyFinding,
     check_properties,
+)
+from ordinate.meta.published_properties import (
+    MARKS,
+    PUBLISHED_COLUMNS,
+    agrees_with_paper,
+    find_mark,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.known_properties import (
@@ -29,42 +35,7 @@ from ordinate.render import Block, Document, Grid
 from ordinate.render.estimates import join_names
 from ordinate.results.base import Result
 
-# Table 2 of Amigó et al. (2020)
-PUBLISHED_COLUMNS: Final = ("invariance", "monotonicity", "imbalance")
-YES = "✓"
-
-# In the order of the paper; one line for each row of its table.
-TABLE_2: Final[dict[tuple[str, ...], str]] = {
-    ("accuracy",): "✓--",
-    ("accuracy_within",): "✓--",
-    ("macro_accuracy", "cohen_kappa"): "✓-✓",
-    ("f1_macro",): "✓-✓",
-    ("mae", "mse"): "-✓-",
-    ("macro_mae", "macro_mse"): "-✓✓",
-    ("weighted_kappa", "linear_kappa", "quadratic_kappa"): "-✓✓",
-    ("rennie_srebro",): "-✓-",
-    ("cosine",): "-✓-",
-    ("pearson",): "---",
-    ("kendall_tau_b", "spearman"): "✓-✓",
-    ("kendall_tau_a",): "✓--",
-    ("reliability", "sensitivity", "reliability_sensitivity_f"): "✓-✓",
-    ("mutual_information", "purity", "inverse_purity"): "✓-✓",
-    ("oci",): "✓--",
-    ("cem_nom",): "✓-✓",
-    ("cem_int",): "-✓✓",
-    ("cem_ord",): "✓✓✓",
-}
-
-MARKS: Final[dict[str, dict[str, str]]] = {
-    name: dict(zip(PUBLISHED_COLUMNS, marks, strict=True))
-    for row, marks in TABLE_2.items()
-    for name in row
-}
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
-FLAT_KEYS = (
-    *("verdict", "verdict_with_empty_levels", "cases", "cases_with_empty_levels"),
-    *("max_levels", "max_items", "paper", "agrees"),
-)
 DIFFERS_MARK = " ≠ paper"
 MOST_NAMED = 5  # metrics in a verdict, with what they break
 KEPT = {"verdict": "not_violated"}
@@ -184,13 +155,17 @@ class PropertyVerdicts(Result):
         )
 
     def _build_grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:
-        cells = {
-            name: [
-                _format_verdict(self.cells[name][law]) for law in laws if law in self.cells[name]
-            ]
+        rows = tuple(
+            (
+                name,
+                *(
+                    _format_verdict(self.cells[name][law])
+                    for law in laws
+                    if law in self.cells[name]
+                ),
+            )
             for name in names
-        }
-        rows = tuple((name, *verdicts) for name, verdicts in cells.items())
+        )
         return Grid(title, ("metric", *map(_format_name, laws)), rows, left=1 + len(laws))
 
     def _build_disagreement_grid(self, names: list[str]) -> Grid:
@@ -223,6 +198,18 @@ class PropertyVerdicts(Result):
         )
         header = ("metric", "property", "verdict", "example")
         return Grid(title, header, rows, left=len(header))
+
+
+FLAT_KEYS = (
+    "verdict",
+    "verdict_with_empty_levels",
+    "cases",
+    "cases_with_empty_levels",
+    "max_levels",
+    "max_items",
+    "paper",
+    "agrees",
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -299,7 +286,7 @@ def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord
         "max_levels": max(finding.sizes, default=0),
         "max_items": max(finding.sizes.values(), default=0),
         "sizes": {str(levels): items for levels, items in finding.sizes.items()},
-        "paper": MARKS.get(name, {}).get(law),  # None where the paper is silent
+        "paper": find_mark(name, law),
         "counterexample": full_gold.example and _convert_example_to_dict(full_gold.example),
         "counterexample_with_empty_levels": (
             _convert_example_to_dict(any_gold.example) if differs and any_gold.example else None
@@ -307,13 +294,6 @@ def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord
         "reason": finding.reason,
     }
     return cell | {"agrees": agrees_with_paper(cell)}
-
-
-def agrees_with_paper(cell: dict[str, Any]) -> bool | None:
-    """Tell whether a verdict is what the paper says; None where one of them says nothing."""
-    if cell["paper"] is None or cell["verdict"] == "undefined":
-        return None
-    return (cell["verdict"] == "not_violated") == (cell["paper"] == YES)
 
 
 def _convert_example_to_dict(example: Counterexample) -> PropertyRecord:

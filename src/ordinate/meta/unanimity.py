@@ -1,15 +1,14 @@
-"""Unanimous improvement of systems, and the coverage of metrics: whether their gains go with it."""
+"""Unanimous improvement: how often one system beats another for every metric at once."""
 
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.meta.rank_correlation import ROUNDING_DIGITS, compute_mid_ranks, compute_pearson
+from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 
 Array = NDArray[Any]
 Unanimity = Literal["weak", "strict"]
-PairOrder = Literal["ordered", "unordered"]
 
 
 def compute_improvements(merits: ArrayLike, unanimity: Unanimity = "weak") -> NDArray[np.int8]:
@@ -46,33 +45,3 @@ def compute_unanimous_improvement(improvements: Array, times: ArrayLike | None =
     counts = np.asarray(times, float)
     total = np.einsum("stc,...c->...st", improvements, counts, optimize=True)
     return total / counts.sum(axis=-1)[..., None, None]
-
-
-def compute_coverage(merits: ArrayLike, ratios: ArrayLike, pairs: PairOrder = "ordered") -> Array:
-    """Return the coverage of each metric: Spearman's correlation over pairs of systems.
-
-    It is that of the differences of a metric, `merits` [M, S], with the unanimous improvement
-    `ratios` [S, S] (Amigó et al. 2020). A system is never paired with itself. Unordered pairs are
-    those of a system with a later one. Systems for which a metric is undefined take no part, nor
-    do pairs for which it is equally infinite: they have no difference.
-
-    >>> ratios = [[0, 1, 1], [-1, 0, 0.5], [-1, -0.5, 0]]
-    >>> compute_coverage([[0.9, 0.5, 0.1]], ratios).round(3).tolist()
-    [0.909]
-    """
-    values, improvement = np.asarray(merits, float), np.asarray(ratios, float)
-    mask = np.triu(np.ones(improvement.shape, bool), 1)
-    if pairs == "ordered":
-        mask |= mask.T
-    return np.array([_correlate_gains(row, improvement, mask) for row in values])
-
-
-def _correlate_gains(values: Array, ratios: Array, mask: Array) -> float:
-    with np.errstate(invalid="ignore"):  # inf - inf
-        gains = values[:, None] - values[None, :]
-    defined = mask & ~np.isnan(gains)
-    if not defined.any():
-        return float("nan")
-    return float(
-        compute_pearson(compute_mid_ranks(gains[defined]), compute_mid_ranks(ratios[defined]))
-    )

@@ -75,9 +75,10 @@ class Settings(SearchSettings):
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
+        self._check_params()
         if self.epochs is None:
-            given = self.params.get("mlp", {}) if isinstance(self.params, Mapping) else {}
             preset = self.PRESETS.get(self.preset, Preset((), 1, 1))
+            given = self.params.get("mlp", {})
             self._set("epochs", given.get("epochs", preset.epochs or None))
         check_shift_share(self.shift_share)
         check_alpha(self.alpha)

@@ -264,3 +264,13 @@ class Origin(Serializable):
         more = len(self.files) - MOST_FILES
         named = ", ".join(self.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
         return f"Read from {named}. " if named else ""
+
+    def describe_join(self, side: str) -> list[str]:
+        """Return a sentence on the ids that were matched with those of gold or of the targets."""
+        if not self.match_counts:
+            return []
+        matched, missing, unknown = (f"{n:,}" for n in self.match_counts.values())
+        joined = (
+            f"Joined by id: {matched} matched, {missing} {side} without a prediction, {unknown}"
+        )
+        return [f"{joined} predictions unknown to the {side} and left out."]

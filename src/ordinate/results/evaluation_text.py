@@ -144,14 +144,7 @@ def _compare_with_constants(result: "Evaluation") -> list[str]:
 
 def _describe_left_out(result: "Evaluation") -> str:
     """Say which items are missing or unanswered, and whether the scale is too fine for the rest."""
-    origin, matrix = result.origin, result.confusion_matrix
-    parts = []
-    if origin.match_counts:
-        matched, missing, unknown = (f"{n:,}" for n in origin.match_counts.values())
-        parts.append(
-            f"Joined by id: {matched} matched, {missing} gold without a prediction, {unknown} "
-            "predictions unknown to gold and left out."
-        )
+    matrix, parts = result.confusion_matrix, result.origin.describe_join("gold levels")
     if matrix.dropped:
         parts.append(f"Dropped for a missing label: {matrix.dropped:,} items.")
     if matrix.has_unanswered:

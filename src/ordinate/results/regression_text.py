@@ -44,7 +44,9 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
     unit = f", target in {result.unit}" if result.unit else ""
     blocks: list[Block] = [
         _describe_left_out(result),
-        _make_metrics_grid(result),
+        _make_metrics_grid(
+            result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
+        ),
         *_make_share_grids(result),
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
@@ -81,16 +83,10 @@ def _state_first_metric(result: "RegressionEvaluation") -> str:
 
 
 def _describe_left_out(result: "RegressionEvaluation") -> str:
-    parts, dropped = [], result.summary.dropped
-    if result.origin.match_counts:
-        matched, missing, unknown = (f"{n:,}" for n in result.origin.match_counts.values())
-        parts.append(
-            f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
-            "predictions unknown to the targets and left out."
-        )
-    if dropped:
-        parts.append(f"Dropped for a missing value: {format_count(dropped)}.")
-    return " ".join(parts)
+    parts, dropped = result.origin.describe_join("targets"), result.summary.dropped
+    return " ".join(
+        [*parts, f"Dropped for a missing value: {format_count(dropped)}."] if dropped else parts
+    )
 
 
 def _describe_source(result: "RegressionEvaluation") -> list[str]:
@@ -99,21 +95,21 @@ def _describe_source(result: "RegressionEvaluation") -> list[str]:
     return [f"{files}Target: {origin.gold}. Predicted: {origin.predicted}.", *origin.notes]
 
 
-def _make_metrics_grid(result: "RegressionEvaluation") -> Grid:
-    title = () if result.interval is None else (format_interval_head(result.interval.level),)
-    header = ("metric", "better", "value", *title, *(("unit",) if result.unit else ()))
-    rows = []
-    for metric in result.selected:
-        found = result.metrics[metric.expression]
-        row: list[Cell] = [
-            metric.expression,
-            BETTER_VALUES[metric.direction],
-            format_number(found.value),
-        ]
-        row += [] if result.interval is None else [format_estimate_interval(found)]
-        row += [result.get_unit(metric)] if result.unit else []
-        rows.append(tuple(row))
-    return Grid("Metrics", header, tuple(rows), left=2)
+def _make_metrics_grid(
+    result: "RegressionEvaluation", title: str, found: dict[Metric, Estimate]
+) -> Grid:
+    """Return metrics with their intervals and units, where there are any."""
+    intervals, unit = result.interval, result.unit
+    level = () if intervals is None else (format_interval_head(intervals.level),)
+    header = ("metric", "better", "value", *level, *(("unit",) if unit else ()))
+    rows: list[tuple[Cell, ...]] = []
+    for metric, one in found.items():
+        interval = () if intervals is None else (format_estimate_interval(one),)
+        of_intervals = metric.summary is PredictionIntervals
+        own = get_interval_unit(metric, unit) if of_intervals else result.get_unit(metric)
+        row = (metric.expression, BETTER_VALUES[metric.direction], format_number(one.value))
+        rows.append((*row, *interval, *((own,) if unit else ())))
+    return Grid(title, header, tuple(rows), left=2)
 
 
 def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
@@ -193,22 +189,7 @@ def _describe_prediction_intervals(result: "RegressionEvaluation") -> list[str |
     }
     if not found:
         return []
-    level = () if result.interval is None else (format_interval_head(result.interval.level),)
-    rows: list[tuple[Cell, ...]] = []
-    for metric, one in found.items():
-        reach = () if result.interval is None else (format_estimate_interval(one),)
-        unit = (get_interval_unit(metric, result.unit),) if result.unit else ()
-        rows.append(
-            (
-                metric.expression,
-                BETTER_VALUES[metric.direction],
-                format_number(one.value),
-                *reach,
-                *unit,
-            )
-        )
-    header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
-    grid = Grid("Prediction intervals", header, tuple(rows), left=2)
+    grid = _make_metrics_grid(result, "Prediction intervals", found)
     return [grid, *_describe_nominal_coverage(found)]
 
 

@@ -83,6 +83,7 @@ class SearchSettings:
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
         check_settings(self)
+        self._check_params()
         preset = self.PRESETS[self.preset]
         self._resolve_models(preset)
         for name in ("trials", "folds"):
@@ -150,6 +151,16 @@ class SearchSettings:
                     f"{', '.join(known)}."
                 )
         return settings or cls(**options)
+
+    def _check_params(self) -> None:
+        by_model: Any = self.params
+        if not isinstance(by_model, Mapping) or not all(
+            isinstance(params, Mapping) for params in by_model.values()
+        ):
+            raise BadOption(
+                "--params takes hyperparameters by model type, such as "
+                f"""'{{"svm": {{"C": 2.0}}}}', not {shorten(by_model)}."""
+            )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

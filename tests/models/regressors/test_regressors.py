@@ -484,14 +484,15 @@ sys.exit(main(sys.argv[1:]))
 def hidden(libraries, *words):
     """Run the command in a process in which libraries cannot be imported."""
     code = HIDE.format(hidden=set(libraries))
-    said = [sys.executable, "-c", code, "surrogate", "train", *map(str, words), "--folds", "2"]
+    said = [sys.executable, "-c", code, "tune-regression", *map(str, words)]
+    said += ["--folds", "2", "--trials", "1"]
     return subprocess.run(said, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("library", ["torch", "safetensors"])
 def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
     table = write(tmp_path / "data.csv", 30)
-    ran = hidden([library], table, "--target", "y", "--model", "mlp", "-o", tmp_path / "out")
+    ran = hidden([library], table, "--target", "y", "--models", "mlp", "-e", tmp_path / "out")
     assert ran.returncode == 2
     assert f"need {library}: pip install 'ordinate[surrogate]'" in ran.stderr
     assert not (tmp_path / "out").exists()
@@ -500,7 +501,7 @@ def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
 def test_other_kinds_do_without_torch(tmp_path):
     table = write(tmp_path / "data.csv", 30)
     ran = hidden(
-        ["torch", "safetensors"], table, "--target", "y", "--model", "svr", "-o", tmp_path / "out"
+        ["torch", "safetensors"], table, "--target", "y", "--models", "svr", "-e", tmp_path / "out"
     )
     assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "out/results.json").exists()
+    assert (tmp_path / "out/results/results.json").exists()

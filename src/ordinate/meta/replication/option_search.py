@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3_COLUMNS
 from ordinate.meta.replication.study import (
     CLAIMED_METRIC,
     FLAT_METRIC,
@@ -19,10 +20,8 @@ from ordinate.meta.replication.study import (
 )
 from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
-    EXCHANGED_ROWS,
     LITERAL,
     SEARCH_SEEDS,
-    TABLE_3_COLUMNS,
     Reading,
     SyntheticRun,
 )

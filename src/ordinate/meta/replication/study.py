@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption
 from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3, TABLE_3_COLUMNS
 from ordinate.meta.replication.synthetic_experiment import (
-    EXCHANGED_ROWS,
     FITTED,
     LITERAL,
     METRICS,
-    TABLE_3,
-    TABLE_3_COLUMNS,
     Reading,
     SyntheticRun,
 )

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten, suggest_names
+from ordinate.meta.coverage import PairOrder, compute_coverage
+from ordinate.meta.replication.published_figures import TABLE_3, TABLE_3_COLUMNS
 from ordinate.meta.unanimity import (
-    PairOrder,
     Unanimity,
-    compute_coverage,
     compute_improvements,
     compute_unanimous_improvement,
 )
@@ -26,28 +26,6 @@ from ordinate.metrics.arithmetic import Value, average_over_levels
 from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
-
-# The left half of Table 3 of the paper; columns say which systems take part: all of them, or all
-# but those of one type of mistakes.
-TABLE_3_COLUMNS = ("all", "rand", "prox", "maj", "tdisp", "odisp")
-TABLE_3 = {
-    "accuracy": (0.81, 0.77, 0.78, 0.78, 0.94, 0.77),
-    "kendall_tau_a": (0.84, 0.81, 0.82, 0.82, 0.93, 0.82),
-    "mutual_information": (0.84, 0.82, 0.84, 0.82, 0.93, 0.82),
-    "f1_macro": (0.83, 0.80, 0.82, 0.81, 0.93, 0.81),
-    "macro_accuracy": (0.83, 0.81, 0.82, 0.79, 0.91, 0.81),
-    "cohen_kappa": (0.81, 0.78, 0.79, 0.77, 0.94, 0.77),
-    "accuracy_within": (0.79, 0.75, 0.77, 0.80, 0.85, 0.79),
-    "mae": (0.84, 0.82, 0.83, 0.87, 0.86, 0.84),
-    "macro_mae": (0.74, 0.73, 0.74, 0.80, 0.76, 0.73),
-    "mse": (0.89, 0.87, 0.87, 0.88, 0.93, 0.88),
-    "macro_mse": (0.83, 0.80, 0.80, 0.82, 0.90, 0.83),
-    "pearson": (0.77, 0.79, 0.74, 0.73, 0.83, 0.79),
-    "spearman": (0.72, 0.67, 0.69, 0.77, 0.76, 0.70),
-    "cem_ord": (0.91, 0.89, 0.90, 0.90, 0.95, 0.89),
-    "cem_ord_flat": (0.87, 0.84, 0.86, 0.88, 0.89, 0.87),
-}
-EXCHANGED_ROWS = ("macro_mae", "mse")  # rows that look exchanged in print
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]  # levels from 1 to LEVELS

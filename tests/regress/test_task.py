@@ -1,14 +1,14 @@
-"""The bench: which rows are learned from, held out, stopped by and kept apart."""
+"""The task: which rows are learned from, held out, stopped by and kept apart."""
 
 import numpy as np
 import pytest
-from surrogates import columns, open_bench, smooth
+from surrogates import columns, open_task, smooth
 
-from ordinate.regress.bench import Candidate
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import split_randomly
 from ordinate.regress.table import make_table
-from ordinate.regress.tuning import tune
+from ordinate.regress.tuning import tune_table
+from ordinate.search.task import Candidate
 
 
 def apart(y, root):
@@ -16,8 +16,8 @@ def apart(y, root):
     x = columns(600)[0]
     table = make_table(x, y, names=["a", "b", "c"], target_name="y")
     fixed = {"poly_ridge": {"degree": 3}, "kernel_ridge": {}}
-    settings = Settings(model="poly_ridge,kernel_ridge", folds=2, fixed=fixed)
-    return table, tune(table, root, settings)
+    settings = Settings(models="poly_ridge,kernel_ridge", folds=2, params=fixed)
+    return table, tune_table(table, root, settings)
 
 
 def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
@@ -31,8 +31,11 @@ def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
     _, second = apart(other, tmp_path / "b")
     name, again = first.winner.name, second.winner.name
     one, two = first.tests[0], second.tests[0]
-    assert np.array_equal(one.predictions[name], two.predictions[again])
-    assert (two.upper - two.lower > 10.0 * (one.upper - one.lower)).all()
+    assert one.columns["predictions"][name] == two.columns["predictions"][again]
+    narrow, wide = (
+        np.subtract(test.columns["upper"], test.columns["lower"]) for test in (one, two)
+    )
+    assert (wide > 10.0 * narrow).all()
 
 
 def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
@@ -51,10 +54,10 @@ def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
 
 def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
     table = smooth(groups=12)
-    bench = open_bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
-    for part in bench.folds:
-        assert not set(table.groups[part.train]) & set(table.groups[part.validation])
-        rows, stop = bench._split_early_stopping(part.train, 0)
+    task = open_task(table, tmp_path, Settings(models="lightgbm", trials=1, folds=3))
+    for fold in task.fold_splits:
+        assert not set(table.groups[fold.train]) & set(table.groups[fold.validation])
+        rows, stop = task._split_early_stopping(fold.train, 0)
         assert len(stop)
         assert not set(table.groups[rows]) & set(table.groups[stop])
 
@@ -63,36 +66,38 @@ def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
 def test_a_large_group_is_learned_from_and_stops_no_fit(tmp_path, sizes):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     table = make_table(*columns(600), groups=groups)
-    bench = open_bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
+    task = open_task(table, tmp_path, Settings(models="lightgbm", trials=1, folds=3))
     for number in range(20):
-        rows, stop = bench._split_early_stopping(np.arange(600), number)
+        rows, stop = task._split_early_stopping(np.arange(600), number)
         assert len(rows) + len(stop) == 600
         assert 15 <= len(stop) <= max(105, min(sizes))
 
 
 def test_rows_that_all_differ_stop_fits_as_ever(tmp_path):
-    bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=3, seed=4))
-    rows = bench.folds[0].train
+    task = open_task(smooth(), tmp_path, Settings(models="lightgbm", trials=1, folds=3, seed=4))
+    rows = task.fold_splits[0].train
     chosen = np.random.default_rng([4, 7]).permutation(len(rows))[: round(0.1 * len(rows))]
-    assert set(bench._split_early_stopping(rows, 7)[1]) == set(rows[chosen])
+    assert set(task._split_early_stopping(rows, 7)[1]) == set(rows[chosen])
 
 
 def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
-    result = tune(smooth(groups=12), tmp_path, Settings(model="poly_ridge", trials=1, folds=3))
+    result = tune_table(
+        smooth(groups=12), tmp_path, Settings(models="poly_ridge", trials=1, folds=3)
+    )
     assert result.source.groups == 12
-    assert result.winner.evaluation.groups == 12 - result.tests[0].values.groups
-    assert result.winner.rmse.method == "t"
+    assert result.winner.evaluation.groups == 12 - result.tests[0].groups
+    assert result.winner.evaluation.metrics["rmse"].method == "t"
 
 
 def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
-    settings = Settings(model="poly_ridge", trials=1, folds=2)
-    few = tune(smooth(600, groups=30), tmp_path / "few", settings)
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    few = tune_table(smooth(600, groups=30), tmp_path / "few", settings)
     assert few.source.sizes["validation"] >= 50
     assert not few.source.apart
     told = " ".join(str(few).split())
     assert "of too few groups to keep some apart" in told
     assert "take them as approximate" in told
-    many = tune(smooth(600, groups=600), tmp_path / "many", settings)
+    many = tune_table(smooth(600, groups=600), tmp_path / "many", settings)
     assert many.source.apart
     told = " ".join(str(many).split())
     assert "they hold what they promise" not in told
@@ -100,8 +105,9 @@ def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
 
 
 def test_rows_for_stopping_are_never_held_out(tmp_path):
-    bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=4))
-    for task, part in zip(bench.tasks(Candidate("lightgbm", {})), bench.folds, strict=True):
-        learned = {*task.rows, *task.stop}
-        assert len(learned) == len(task.rows) + len(task.stop)
-        assert not learned & {*part.validation, *part.test}
+    task = open_task(smooth(), tmp_path, Settings(models="lightgbm", trials=1, folds=4))
+    fits = task.make_fold_fits(Candidate("", "lightgbm", {}))
+    for fit, fold in zip(fits, task.fold_splits, strict=True):
+        learned = {*fit.rows, *fit.stop}
+        assert len(learned) == len(fit.rows) + len(fit.stop)
+        assert not learned & {*fold.validation, *fold.test}

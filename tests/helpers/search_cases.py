@@ -1,0 +1,154 @@
+"""Small searches of both tasks, for laws that hold whatever is searched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from experiments import CEFR, lay_out, write_data
+from surrogates import columns
+
+if TYPE_CHECKING:  # heavy
+    from ordinate.search.settings import SearchSettings
+    from ordinate.search.task import Task
+
+TIMED_FILES = {"manifest.json", "studies.db"}  # in which times stand
+TABLE_FILE = "table.npy"
+
+
+@dataclass(frozen=True)
+class SearchCase:
+    """One task with small data: how these are laid out and searched, and how models are loaded."""
+
+    name: str
+    quick: Mapping[str, Any]  # settings: two model types, one of which is `model`
+    model: str
+
+    def lay_out(self, root: Path) -> Path:
+        """Write the data into a folder, and return it."""
+        if self.name == "classification":
+            return lay_out(root, n=36, tests={"test": 18})
+        root.mkdir(parents=True, exist_ok=True)
+        x, y = columns(60)
+        np.save(root / TABLE_FILE, np.column_stack([x, y]))
+        return root
+
+    def change_test(self, root: Path, seed: int) -> None:
+        """Give the items of the test other levels, or other targets."""
+        rng = np.random.default_rng(seed)
+        if self.name == "classification":
+            write_data(root, "ml-test-data", "test", rng.choice(CEFR, 18).tolist())
+            return
+        from ordinate.regress.splits import split_table
+
+        values = np.load(root / TABLE_FILE)
+        rows = split_table(self._load_table(root), 0).test
+        values[rows, -1] = rng.permutation(1000.0 * values[rows, -1])
+        np.save(root / TABLE_FILE, values)
+
+    def make_settings(self, **changes: Any) -> "SearchSettings":
+        """Return the settings of a quick search, or some that differ."""
+        if self.name == "classification":
+            from ordinate.classify.settings import Settings
+        else:
+            from ordinate.regress.settings import Settings
+        return Settings(**self.quick | changes)
+
+    def tune(self, root: Path, settings: "SearchSettings | None" = None, **options: Any) -> Any:
+        """Search; `options` are those of the function."""
+        settings = settings or self.make_settings()
+        if self.name == "classification":
+            from ordinate.classify.tuning import tune_experiment
+            from ordinate.experiment.folder import Experiment
+
+            return tune_experiment(Experiment.open(root), settings, **options)
+        from ordinate.regress.tuning import tune_table
+
+        return tune_table(self._load_table(root), root, settings, **options)
+
+    def plan(self, root: Path, settings: "SearchSettings") -> Any:
+        """Return what a search would do."""
+        if self.name == "classification":
+            from ordinate.classify.tuning import plan_tuning
+            from ordinate.experiment.folder import Experiment
+
+            return plan_tuning(Experiment.open(root), settings)
+        from ordinate.regress.tuning import plan_table
+
+        return plan_table(self._load_table(root), root, settings)
+
+    def open_task(self, root: Path, settings: "SearchSettings | None" = None) -> "Task":
+        """Return the task with one worker, as a search opens it."""
+        from ordinate.experiment.workers import WorkerPool
+
+        given = {"root": root, "settings": settings or self.make_settings()}
+        if self.name == "classification":
+            from ordinate.classify.task import ClassificationTask
+            from ordinate.classify.training_data import TrainingData
+            from ordinate.experiment.folder import Experiment
+
+            training = TrainingData.of(Experiment.open(root))
+            return ClassificationTask(workers=WorkerPool(1), training=training, **given)
+        from ordinate.regress.splits import split_table
+        from ordinate.regress.task import RegressionTask
+
+        table = self._load_table(root)
+        split = split_table(table, 0)
+        return RegressionTask(workers=WorkerPool(1), table=table, split=split, **given)
+
+    def get_fit_class(self) -> Any:
+        """Return the class of a fit."""
+        from ordinate.classify.task import ClassifierFit
+        from ordinate.regress.fitting import RegressorFit
+
+        return ClassifierFit if self.name == "classification" else RegressorFit
+
+    def load(self, root: Path, name: str | None = None) -> Any:
+        """Load a saved model."""
+        if self.name == "classification":
+            from ordinate.classify.trained_model import load_model
+            from ordinate.experiment.folder import Experiment
+
+            return load_model(Experiment.open(root), name)
+        from ordinate.regress.trained_model import load_surrogate
+
+        return load_surrogate(root, name)
+
+    def _load_table(self, root: Path) -> Any:
+        from ordinate.regress.table import make_table
+
+        values = np.load(root / TABLE_FILE)
+        return make_table(values[:, :-1], values[:, -1], names=["a", "b", "c"], target_name="y")
+
+
+CASES = (
+    SearchCase(
+        "classification",
+        {"models": "logistic,regression", "trials": 3, "folds": 3, "top_k": 1},
+        "logistic",
+    ),
+    SearchCase(
+        "regression",
+        {"models": "poly_ridge,kernel_ridge", "trials": 3, "folds": 3},
+        "poly_ridge",
+    ),
+)
+
+
+def read_untimed_files(root: Path) -> dict[str, bytes]:
+    """Return every file of a folder in which no times stand."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name not in TIMED_FILES
+    }
+
+
+def seal(folder: Path, **changes: Any) -> None:
+    """Write the manifest of a saved model anew, as if its files had always been so."""
+    from ordinate.experiment.manifest import Manifest
+
+    old = Manifest.read(folder)
+    names = ("artifact", "name", "config", "data", "seed", "command")
+    Manifest.of(folder, **{name: getattr(old, name) for name in names} | changes).write(folder)

@@ -1,0 +1,135 @@
+"""The timeout of a search of either task: what there is time for, and how the next run goes on."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from search_cases import CASES, read_untimed_files
+
+from ordinate.search.fits import OutOfTime, run_fit
+from ordinate.search.task import Candidate
+from ordinate.search.time_budget import TimeBudget
+from ordinate.search.tuning import NO_NESTED_NOTE, UNFINISHED_NOTE
+
+
+class Clock:
+    """A clock that a test turns on."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_budget_affords_what_there_is_time_for():
+    clock = Clock()
+    budget = TimeBudget(100.0, folds=5, jobs=1, clock=clock)
+    assert budget.count_affordable_trials("slow", 4) == 1  # nobody knows how long it takes
+    budget.record_trial("slow", 20.0)
+    clock.now = 20.0
+    # 80 seconds less 8 for the last fit, with caution
+    assert budget.count_affordable_trials("slow", 4) == 2
+    assert not budget.is_over
+    clock.now = 90.0
+    assert budget.count_affordable_trials("slow", 4) == 0
+    assert not budget.is_over
+    clock.now = 93.0
+    assert budget.count_affordable_trials("another", 4) == 0
+    assert budget.is_over
+
+
+def test_without_a_timeout_there_is_time_for_everything():
+    budget = TimeBudget(None, folds=5)
+    budget.record_trial("slow", 1e9)
+    assert budget.count_affordable_trials("slow", 4) == 4
+    assert (budget.end, budget.is_over) == (None, False)
+
+
+@pytest.mark.parametrize(("folds", "last"), [(1, 30.0), (2, 120.0), (5, 11.71875)])
+def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(folds, last):
+    """Without folds it is the fit that was evaluated; with 5, on five folds instead of four."""
+    budget = TimeBudget(1000.0, folds=folds, clock=lambda: 0.0)
+    budget.record_trial("gp", 30.0)
+    assert budget.end == pytest.approx(1000.0 - last)
+
+
+def test_no_time_at_all_leaves_one_model_and_says_so(case, root):
+    result = case.tune(root, case.make_settings(timeout=0.0))
+    assert [len(one.trials) for one in result.studies] == [1, 0]
+    assert UNFINISHED_NOTE in result.notes
+    assert f"There was no time for {result.studies[1].title}." in result.notes
+    assert "The timeout ended the search" in " ".join(str(result).split())
+    assert case.load(root).name == result.winner.name
+
+
+def test_a_search_that_was_cut_goes_on_to_the_same_end(case, root, finished, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(TimeBudget, "end", -1.0)
+        cut = case.tune(root, case.make_settings(timeout=1e6))
+    assert [len(one.trials) for one in cut.studies] == [1, 0]
+    assert case.tune(root).to_dict() == finished[1].to_dict()
+
+
+def test_a_timeout_that_was_long_enough_changes_no_file(case, root, finished):
+    case.tune(root, case.make_settings(timeout=1e6))
+    assert read_untimed_files(root) == read_untimed_files(finished[0])
+
+
+def test_the_time_of_screening_and_of_the_nested_estimate_counts(case, root):
+    result = case.tune(root, case.make_settings(timeout=0.0, nested=True))
+    assert result.nested is None
+    assert NO_NESTED_NOTE in result.notes
+    assert [bool(one.failed) for one in result.screened] in ([], [False, True])
+    assert not list(root.glob("results/nested/*"))
+    whole = case.tune(root, case.make_settings(trials=1, nested=True))
+    assert whole.nested.finished
+    assert not [one.failed for one in whole.screened if one.failed]
+
+
+def test_a_subset_of_the_items_has_no_clock_of_its_own(case, root):
+    clock = Clock()
+    task = replace(case.open_task(root), budget=TimeBudget(10.0, clock=clock))
+    inner = task.restrict_to_rest(task.folds[0], "outer-1")
+    clock.now = 9.0
+    assert not inner.budget.is_over
+    clock.now = 10.0
+    assert inner.budget.is_over
+
+
+# --- fits ----------------------------------------------------------------------------------------
+
+
+def make_fits(case, root, models, end):
+    task = case.open_task(root, case.make_settings(models=models))
+    name = task.inputs[0]
+    task.load_input(name)
+    fits = [task.make_fold_fits(Candidate(name, model, {}))[0] for model in task.settings.models]
+    return task, [replace(fit, end=end) for fit in fits]
+
+
+def test_no_fit_begins_when_its_time_is_over(case, root, monkeypatch):
+    task, fits = make_fits(case, root, case.quick["models"], -1.0)
+    monkeypatch.setattr(case.get_fit_class(), "run", None)  # nobody comes so far
+    found = task.workers.attempt(run_fit, fits)
+    assert [type(one) for one in found] == [OutOfTime] * 2
+
+
+@pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.name, scope="session")
+def test_a_fit_that_runs_ends_with_its_time_unless_it_is_one_step(case, root, monkeypatch):
+    clock = Clock()
+    task, fits = make_fits(case, root, "lightgbm,poly_ridge", 1.0)
+    fit_class = case.get_fit_class()
+    train = fit_class._train
+    monkeypatch.setattr(time, "monotonic", clock)
+
+    def late(self, *given):
+        clock.now = 2.0
+        train(self, *given)
+
+    monkeypatch.setattr(fit_class, "_train", late)
+    found = []
+    for fit in fits:
+        clock.now = 0.0
+        found += task.workers.attempt(run_fit, [fit])
+    assert isinstance(found[0], OutOfTime)
+    assert len(found[1].predictions)
