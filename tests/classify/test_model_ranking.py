@@ -43,7 +43,9 @@ def contest(answers, **further):
 
 
 def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
-    return ModelRanking.of([contest(answers, **further)], find_metric(metric), how, missing=missing)
+    return ModelRanking.of(
+        [contest(answers, **further)], find_metric(metric), None, how, missing=missing
+    )
 
 
 def test_a_ranking_is_what_compare_says_of_the_same_answers():
@@ -171,7 +173,7 @@ def test_every_test_set_has_its_own_board():
     half = np.arange(N) < 45
     other = SystemPredictions("letters", "l.csv", CEFR, IDS[:45], GOLD[half], {"good": FAIR[half]})
     result = ModelRanking.of(
-        [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), QUICK
+        [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), None, QUICK
     )
     assert [row["test"] for row in result.rows()] == ["essays"] * 5 + ["letters"] * 4
     assert "essays: Leaderboard by mae" in str(result)

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
-from ordinate.readers import LabelColumns, count_files
+from ordinate.readers.columns import LabelColumns
+from ordinate.readers.confusion import count_files
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix

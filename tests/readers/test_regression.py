@@ -27,7 +27,8 @@ from regression_files import (
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
 from ordinate.readers import duckdb_connection, regression_pooling
 from ordinate.readers import regression_sums as sums
-from ordinate.readers.regression import RegressionColumns, RegressionData, sum_files
+from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.regression import RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments, bin_error_sizes

@@ -17,7 +17,7 @@ from ordinate.errors import (
     NoItems,
     OffScale,
 )
-from ordinate.readers.item_query import LabelColumns
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
-from ordinate.readers.systems import SystemColumns, count_systems
+from ordinate.readers.columns import SystemColumns
+from ordinate.readers.systems import count_systems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel

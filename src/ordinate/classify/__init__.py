@@ -1,7 +1,6 @@
 """The ordinal task: training data, decision rules, tuning, saved models, predictions, rankings."""
 
 from ordinate.classify.batch_prediction import PredictionReport, predict_datasets
-from ordinate.classify.model_overview import ModelOverview
 from ordinate.classify.model_ranking import ModelRanking
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import TunedModel, load_model, load_models
@@ -11,7 +10,6 @@ from ordinate.search.tuning_result import TuningResult
 
 __all__ = [
     "Experiment",
-    "ModelOverview",
     "ModelRanking",
     "PredictionReport",
     "Settings",

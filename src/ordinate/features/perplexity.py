@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,13 @@ from ordinate.features.extractor import FittedExtractor, Items, expand_path, imp
 from ordinate.features.local_models import (
     CONFIG,
     ModelExtractor,
+    ModelPath,
     Span,
     batch_windows,
     split_into_spans,
 )
 from ordinate.features.tokenization import count_letters
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Perplexities"
 DEFAULT_WINDOW = 1024  # tokens of a window, unless more are asked for
@@ -43,9 +45,18 @@ class Perplexity(ModelExtractor):
     unless told: each token but those of the first window has at least the rest for its past.
     """
 
-    model: str
-    window: int = DEFAULT_WINDOW
-    stride: int | None = None
+    model: ModelPath
+    window: Annotated[
+        int,
+        Setting(
+            "tokens that are read at once",
+            default=f"what the model takes, at most {DEFAULT_WINDOW}",
+        ),
+    ] = DEFAULT_WINDOW
+    stride: Annotated[
+        int | None,
+        Setting("tokens by which windows on long texts move on", default="half a window"),
+    ] = None
 
     name: ClassVar[str] = "perplexity"
     version: ClassVar[int] = 2
@@ -77,7 +88,7 @@ class Perplexity(ModelExtractor):
     @property
     def arguments(self) -> list[str]:
         """The model, and the options that differ from the defaults."""
-        found = ["--model", self.model]
+        found = ["--model-path", self.model]
         found += [] if self.window == DEFAULT_WINDOW else ["--window", str(self.window)]
         return found + ([] if self.stride is None else ["--stride", str(self.stride)])
 

@@ -40,6 +40,7 @@ from ordinate.inference.small_samples import (
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.catalogue import Macro
+from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
@@ -82,10 +83,10 @@ class ConfidenceIntervals:
     Stratified intervals hold the number of items of each gold level fixed.
     """
 
-    level: float = 0.95
+    level: Level = 0.95
     method: IntervalMethod | None = None
-    resamples: int = 2_000
-    seed: int = 0
+    resamples: Resamples = 2_000
+    seed: Seed = 0
     stratified: bool = False
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import tempfile
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
+from ordinate.readers.columns import CampaignColumns
 from ordinate.readers.duckdb_connection import Watch, connect, read_arrays
 from ordinate.readers.file_formats import name_runs
 from ordinate.readers.irregular_lines import (
@@ -33,28 +34,6 @@ __all__ = ["Campaign", "CampaignColumns", "Irregularity", "read_campaign"]
 
 Array = NDArray[Any]
 MOST_FILES_NAMED = 3  # files that a note names
-
-
-@dataclass(frozen=True)
-class CampaignColumns:
-    """Which columns to read, and how; files without a header are read by position.
-
-    `gold` and `predicted` are for files that call the value differently.
-    """
-
-    test_case: str | None = None
-    id: str | None = None
-    value: str | None = None
-    gold: str | None = None
-    predicted: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    def list_named(self, role: str) -> dict[str, str | None]:
-        """Return the columns that were named for a file of gold, or of predicted values."""
-        value = self.gold if role == "gold" else self.predicted
-        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
 
 
 @dataclass(frozen=True)

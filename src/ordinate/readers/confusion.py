@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
     build_cluster_number_sql,
     build_sums_sql,

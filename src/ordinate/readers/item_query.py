@@ -1,10 +1,11 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
     quote_identifier,
@@ -33,42 +34,6 @@ COPY_FORMATS = {  # by suffix; anything else is CSV
 CSV_FORMAT = "csv, HEADER"
 OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
 FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes for a command
-
-
-@dataclass(frozen=True)
-class LabelColumns:
-    """Which columns to read, and how.
-
-    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
-    has the levels that a second rater gave to the same items. `probabilities` are columns of
-    numbers, one for each level.
-    """
-
-    gold: str | None = None
-    predicted: str | None = None
-    weights: str | None = None
-    by: str | None = None
-    groups: str | None = None
-    second_rater: str | None = None
-    probabilities: tuple[str, ...] = ()
-    gold_file: str | None = None
-    id: str | None = None
-    row_order: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        named = {
-            "weight": self.weights,
-            "grp": self.by,
-            "cluster": self.groups,
-            "second": self.second_rater,
-        }
-        found = {name: column for name, column in named.items() if column is not None}
-        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from ordinate.errors import BadOption
+from ordinate.readers.columns import LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     FILE_ROW_OFFSET,
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
     find_column,
 )
@@ -30,29 +30,6 @@ USUAL_COLUMN_NAMES = {
     "target": ("target", "targets", "y", "y_true", "true", "truth", "actual", "observed", "gold"),
     "predicted": ("predicted", "prediction", "predictions", "y_pred", "pred", "y_hat", "yhat"),
 }
-
-
-@dataclass(frozen=True)
-class RegressionColumns:
-    """Which columns to read, and how.
-
-    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
-    intervals, `order` is a column of numbers, or dates and times, that no two items share.
-    """
-
-    target: str | None = None
-    predicted: str | None = None
-    weights: str | None = None
-    by: str | None = None
-    groups: str | None = None
-    lower: str | None = None
-    upper: str | None = None
-    order: str | None = None
-    gold_file: str | None = None
-    id: str | None = None
-    row_order: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
 
 
 @dataclass(frozen=True)

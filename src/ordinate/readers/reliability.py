@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
     Watch,
@@ -24,7 +25,6 @@ from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
     format_columns,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
+from ordinate.readers.columns import SystemColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
@@ -26,7 +27,6 @@ from ordinate.readers.system_columns import (
     Array,
     PanelCells,
     PanelSource,
-    SystemColumns,
     WidePanelSource,
 )
 from ordinate.scale import Scale
@@ -35,7 +35,7 @@ from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
 
-__all__ = ["PanelData", "SystemColumns", "count_systems"]
+__all__ = ["PanelData", "count_systems"]
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from ordinate.render.estimates import format_percent, join_names
 from ordinate.results.arguments import check_system_count
 from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -54,9 +55,9 @@ class ComparisonSettings:
     `pairs` are those that permutation tests and their like are made for.
     """
 
-    level: float = 0.95
-    resamples: int = 2_000
-    seed: int = 0
+    level: Level = 0.95
+    resamples: Resamples = 2_000
+    seed: Seed = 0
     against: str | None = None
     correction: Correction = "max_t"
     margins: Mapping[str, float] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_interval_head
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
+from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -31,12 +32,12 @@ PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 class SampleSizeSettings:
     """What a plan is for: a difference to be seen, the power, the level, numbers of items."""
 
-    difference: float | None = None
-    power: float = 0.8
-    level: float = 0.95
+    difference: Annotated[float | None, Setting("the difference to be seen", metavar="D")] = None
+    power: Annotated[float, Setting("power: the chance to see it")] = 0.8
+    level: Level = 0.95
     items: Sequence[int] = ()
-    resamples: int = 2_000
-    seed: int = 0
+    resamples: Resamples = 2_000
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         difference = self.difference
