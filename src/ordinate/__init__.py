@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ordinate.classify import predict, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.results.text_reports import calibration_report, classification_report
     from ordinate.scale import Scale
+    from ordinate.search.analysis import analyze_search
+    from ordinate.search.tuning_result import TuningResult
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.normalization import Normalization
 
@@ -46,17 +49,24 @@ _HOMES = {
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
+    "TuningResult": "ordinate.search.tuning_result",
+    "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
+    "compare_searches": "ordinate.regress",
     "evaluate": "ordinate.results",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
+    "predict": "ordinate.classify",
+    "predict_regression": "ordinate.regress",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
+    "tune": "ordinate.classify",
+    "tune_regression": "ordinate.regress",
 }
 
 __all__ = [
@@ -73,17 +83,24 @@ __all__ = [
     "RegressionEvaluation",
     "SampleSizePlan",
     "Scale",
+    "TuningResult",
+    "analyze_search",
     "calibration_report",
     "classification_report",
     "compare",
     "compare_regression",
+    "compare_searches",
     "evaluate",
     "evaluate_regression",
     "list_metrics",
     "metric",
     "power",
+    "predict",
+    "predict_regression",
     "regression_report",
     "score",
+    "tune",
+    "tune_regression",
 ]
 
 

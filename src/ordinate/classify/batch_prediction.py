@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
-from ordinate.classify.trained_model import TunedModel
+from ordinate.classify.trained_model import TunedModel, load_model
 from ordinate.errors import BadInput, BadOutput, NoItems, shorten
 from ordinate.experiment.dataset import Dataset, read_dataset
 from ordinate.experiment.feature_files import read_stored_features
@@ -21,6 +23,7 @@ from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
 from ordinate.readers.columns import DataColumns
+from ordinate.readers.duckdb_connection import write_frame
 from ordinate.readers.numeric_table import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
@@ -169,6 +172,31 @@ def load_feature_items(
     if len(set(ids)) > 1 or len({one.matrix.shape[0] for one in features.values()}) > 1:
         raise BadInput(f"The feature sets in {folder} are not of the same items in one order.")
     return PredictionInput(base.name, folder, ids[0], features, "features as they are")
+
+
+def predict(
+    folder: Path | str | Experiment,
+    data: Any,
+    *,
+    model: str | None = None,
+    text_column: str | None = None,
+) -> Predictions:
+    """Predict the levels of new texts: a file, a data frame, or a list of texts.
+
+    `folder` is that of an experiment in which models were tuned. The model is the winner of the
+    latest run, or that of this name, or what it alone begins with.
+    """
+    columns = DataColumns(text=text_column)
+    experiment = (
+        folder if isinstance(folder, Experiment) else Experiment.open(folder, columns=columns)
+    )
+    tuned = load_model(experiment, model)
+    if isinstance(data, str | Path):
+        items = load_data_items(experiment, tuned, str(data))
+        return predict_items(tuned, items).predictions
+    frame = {"text": np.array(data, object)} if isinstance(data, list | tuple) else data
+    with write_frame(frame) as path:
+        return predict_items(tuned, load_data_items(experiment, tuned, str(path))).predictions
 
 
 # --- results -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ordinate.errors import BadInput, BadOption, BadOutput, shorten
 from ordinate.examples import split_texts
 from ordinate.experiment.dataset import Dataset, parse_stem, read_dataset
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.layout import FEATURES, README, TEST, TRAINING
+from ordinate.experiment.layout import FEATURES, OUTPUT_FOLDERS, README, TEST, TRAINING
 from ordinate.experiment.safe_files import write_text
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.item_columns import read_columns
@@ -38,7 +38,7 @@ README_TEXT = """An experiment folder of Ordinate.
 ml-training-data/  labelled texts to learn from
 ml-test-data/      labelled texts to test on, never used to choose anything
 features/          feature sets, a folder for each, with a folder for each data file in it
-models/, predictions/, results/, ho_multifeat_results/ are made by ordinate tune and predict.
+models/, predictions/ and results/ are made by ordinate tune and predict.
 
 {source}
 
@@ -65,12 +65,14 @@ def lay_out_experiment(
     scale: "Scale | str | Iterable[Hashable] | None" = None,
     seed: int = 0,
     extract: Callable[[Experiment], object] = lambda _: None,
+    again: bool = False,
 ) -> NewExperiment:
     """Lay out a folder with labelled texts; without any, with those that ship with the package.
 
     `train` and `test` are files or data frames (of pandas, Polars or Arrow). Without `test`, about
     a fifth of the training data is set aside for it: as much of each level, and groups whole.
-    `extract` makes the feature sets. What was stopped goes on; a used folder is refused.
+    `extract` makes the feature sets. What was stopped goes on; a used folder is refused, unless it
+    may be one that was laid out from the same data `again`, with what came of them.
     """
     check_integer("seed", seed, 0)
     given, home = columns or DataColumns(), Path(root)
@@ -82,7 +84,7 @@ def lay_out_experiment(
         with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
             contents, source = _take_data(train, test, given, scale, seed, Path(folder))
         given = replace(given, delimiter=None, encoding=None)
-    _refuse_used_folder(home, contents)
+    _refuse_used_folder(home, contents, again=again)
     for name, content in contents.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         with replace_file(home / name) as temporary:
@@ -262,13 +264,18 @@ def _set_groups_aside(
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def _refuse_used_folder(root: Path, contents: Mapping[str, bytes]) -> None:
+def _refuse_used_folder(root: Path, contents: Mapping[str, bytes], *, again: bool) -> None:
     """Refuse a folder that holds anything but what an unfinished run left."""
     try:
         if root.exists() and not root.is_dir():
             raise BadOutput(f"{shorten(str(root))} is a file. Name a new or empty folder.")
         found = sorted(root.rglob("*"))
-        foreign = [path for path in found if not _is_ours(path, root, contents)]
+        results = {README, *OUTPUT_FOLDERS, FEATURES} if again else set()
+        foreign = [
+            path
+            for path in found
+            if path.relative_to(root).parts[0] not in results and not _is_ours(path, root, contents)
+        ]
     except (OSError, ValueError) as problem:
         if isinstance(problem, BadOutput):
             raise
