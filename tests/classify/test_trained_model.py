@@ -26,7 +26,7 @@ from ordinate.classify.trained_model import load_model, load_models
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, NoItems
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.postprocess.prediction_sets import PredictionSets
+from ordinate.postprocess.conformal_sets import PredictionSets
 from ordinate.search.saved_models import list_model_names
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")

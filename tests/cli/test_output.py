@@ -115,9 +115,9 @@ def contents(folder):
         ("check -e study", "study/features/strong/train/features.csv", KEPT),
         ("check -e study", "study/ml-test-data/report.csv", KEPT),
         ("check -e study", "study/.lock", KEPT),
-        ("rank -e study --by mae", "study/ml-test-data/test.csv", KEPT),
-        ("rank -e study --by mae", "study/models/report.json", KEPT),
-        ("evaluate -e study", "study/ml-training-data/train.csv", KEPT),
+        ("rank -e study --metric mae", "study/ml-test-data/test.csv", KEPT),
+        ("rank -e study --metric mae", "study/models/report.json", KEPT),
+        ("rank -e study", "study/ml-training-data/train.csv", KEPT),
         ("evaluate cefr.csv", "study/ml-test-data/test.csv", KEPT),
         ("evaluate cefr.csv --items study/ml-test-data/test.csv", "out.txt", KEPT),
         ("tune -e study --dry-run", "study/results/report.json", KEPT),
@@ -174,8 +174,8 @@ def test_predictions_may_lie_beside_those_of_an_experiment():
 @pytest.mark.parametrize(
     ("command", "gone", "output"),
     [
-        ("rank -e study --by mae", "study/ml-training-data", "study/ml-test-data/test.csv"),
-        ("evaluate -e study", "study/ml-training-data", "study/ml-test-data/test.csv"),
+        ("rank -e study --metric mae", "study/ml-training-data", "study/ml-test-data/test.csv"),
+        ("rank -e study", "study/ml-training-data", "study/ml-test-data/test.csv"),
         ("check -e study", "study/ml-training-data", "study/models/x.json"),
         ("surrogate analyze found", "found/trials.json", "found/results.json"),
         ("surrogate compare found", "found/trials.json", "found/test_predictions.json"),

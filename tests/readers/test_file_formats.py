@@ -28,11 +28,11 @@ ROWS = {
     "p": [2.0 * (k % 11) for k in range(30)],
 }
 COMMANDS = {
-    "evaluate": ("evaluate", "{}", "--no-interval"),
+    "evaluate": ("evaluate", "{}", "--interval", "none"),
     "compare": ("compare", "{}", "--systems", "predicted,gold2", "--metrics", "accuracy"),
     "regression": (
-        *("evaluate", "{}", "--task", "regression", "--target", "y"),
-        *("--predicted", "p", "--no-interval"),
+        *("evaluate-regression", "{}", "--target", "y"),
+        *("--predicted", "p", "--interval", "none"),
     ),
     "surrogate": (
         *("surrogate", "train", "{}", "--target", "y", "--features", "x,p"),

@@ -16,6 +16,7 @@ from ordinate.render.estimates import format_estimate, format_interval_head
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.search.tuning_result import HeldOutResult, TaskReport
+from ordinate.search.tuning_text import build_summary_blocks
 
 if TYPE_CHECKING:
     from ordinate.search.tuning_result import TuningResult
@@ -83,16 +84,13 @@ class RegressionReport(TaskReport):
 
     def flatten_evaluation(self, evaluation: RegressionEvaluation) -> list[Record]:
         """Return flat records; a baseline has a column of its own for its name."""
-        return list(self._flatten(evaluation))
-
-    def _flatten(self, evaluation: RegressionEvaluation) -> Iterator[Record]:
+        rows = []
         for row in evaluation.rows():
             baseline = row.pop("model", None)
-            yield row | ({} if baseline is None else {"baseline": baseline, "unit": self.unit})
-        for name, one in evaluation.prediction_intervals.items():
-            about = {"part": "prediction_intervals", "metric": name, "unit": self._get_unit(name)}
-            bounds = {"low": one.low, "high": one.high, "method": one.method}
-            yield about | {"value": one.value} | bounds
+            rows.append(
+                row | ({} if baseline is None else {"baseline": baseline, "unit": self.unit})
+            )
+        return rows
 
     def get_estimate(self, evaluation: RegressionEvaluation) -> Estimate:
         """Return the RMSE with its confidence interval."""
@@ -157,7 +155,7 @@ class RegressionReport(TaskReport):
 
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
         """Return the winner beside the other finalists, on rows that chose none of them."""
-        blocks: list[str | Grid] = []
+        blocks: list[str | Grid] = [*build_summary_blocks(result.summarize())]
         titles = {one.name: one.title for one in result.finalists}
         for test in result.tests:
             blocks += [self._describe_coverage(test), *test.notes]
