@@ -16,6 +16,7 @@ from ordinate.render.estimates import format_estimate, format_interval_head
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.search.tuning_result import HeldOutResult, TaskReport
+from ordinate.search.tuning_text import build_summary_blocks
 
 if TYPE_CHECKING:
     from ordinate.search.tuning_result import TuningResult
@@ -156,8 +157,8 @@ class RegressionReport(TaskReport):
         return tuple(format_estimate(evaluation.metrics[name]) for name in ("rmse", "mae"))
 
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
-        """Return the winner beside the other finalists, on rows that chose none of them."""
-        blocks: list[str | Grid] = []
+        """Return what matters most, and all finalists on rows that chose none of them."""
+        blocks = build_summary_blocks(result.summarize())
         titles = {one.name: one.title for one in result.finalists}
         for test in result.tests:
             blocks += [self._describe_coverage(test), *test.notes]
