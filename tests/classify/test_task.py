@@ -195,7 +195,7 @@ def test_a_changed_label_changes_digests(task, tmp_path):
 def test_given_hyperparameters_make_a_study_of_their_own(task, root):
     key, given = StudyKey("strong", "logistic"), open_task(root, params={"logistic": {"C": 2.0}})
     assert given.name_study(key) != task.name_study(key)
-    space, defaults = given.get_space("logistic")
+    space, defaults = given.select_space("logistic")
     assert (space(None)["C"], list(defaults)) == (2.0, [])
     assert given.settings.count_trials("logistic") == 1
 

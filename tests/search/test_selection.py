@@ -95,7 +95,7 @@ def test_each_fold_selects_and_all_items_are_evaluated_once(case, nested):
     assert result.nested.finished
     assert result.nested.value == result.report.get_estimate(result.nested.evaluation).value
     text = " ".join(str(result).split())
-    assert "Nested cross-validation: the whole selection repeated" in text
+    assert "Nested cross-validation: the whole selection in each outer fold" in text
     assert f"The outer folds selected {', '.join(result.nested.selected)}." in text
     assert result.rows()[-1]["stage"] == "nested"
     plain = result.to_dict()["nested"]
