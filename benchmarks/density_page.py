@@ -164,7 +164,7 @@ METHOD = (
     "design was fixed before the first run on all rows: five splits of shuffled rows, seeds 0 to "
     "4, 80 % for training, 10 % for validation, 10 % for the test. The models were developed on "
     "other splits of the same file (seeds from 100) and on 800 of its rows, so the design has "
-    "seen most of its rows. **auto** is `ordinate surrogate tune` with its defaults, at most "
+    "seen most of its rows. **auto** is `ordinate tune-regression` with its defaults, at most "
     "{seconds:g} s of search for each split on {jobs} processes of one thread each; test rows "
     "take no part in the selection."
 )
