@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
+comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -32,25 +33,25 @@ $(VENV)-bench/.bench: pyproject.toml constraints.txt
 $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
 
-demo: $(VENV)/.base ## evaluate, compare, tune and predict on the shipped examples
-	$(BIN)/ordinate evaluate "$$($(BIN)/python -m ordinate.examples cefr)" --gold gold --predicted predicted
-	@echo
-	$(BIN)/ordinate compare "$$($(BIN)/python -m ordinate.examples systems)" --gold gold \
-		--systems tfidf,forest,transformer,ensemble --metrics cem_ord
-	@echo
-	@rm -rf $(DEMO)
-	$(BIN)/ordinate init $(DEMO)
-	@echo
-	$(BIN)/ordinate tune -e $(DEMO) --metric cem_ord --stage2-trials 4 --jobs 2
-	@echo
-	$(BIN)/ordinate predict -e $(DEMO)
-	@echo
-	$(BIN)/ordinate evaluate -e $(DEMO)
-	@echo
-	$(BIN)/ordinate rank -e $(DEMO) --by cem_ord
-	@echo
-	$(BIN)/ordinate surrogate tune "$$($(BIN)/python -m ordinate.examples densities)" --target density \
-		--unit kg/m³ --preset minimal -o $(DEMO)/densities
+# A stop of the tour: what is asked, the command, its report.
+define tour
+	@printf '\n%s\n\n$$ ordinate %s\n\n' $(1) "$(2)"
+	@cd $(DEMO) && $(CURDIR)/$(BIN)/ordinate $(2)
+endef
+
+demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shipped examples
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@cp "$$($(BIN)/python -m ordinate.examples cefr)" $(DEMO)/levels.csv
+	@cp "$$($(BIN)/python -m ordinate.examples systems)" $(DEMO)/systems.csv
+	@cp "$$($(BIN)/python -m ordinate.examples densities)" $(DEMO)/densities.csv
+	$(call tour,"1. How good is a classifier of language levels?",evaluate levels.csv --gold gold --predicted predicted)
+	$(call tour,"2. Which of four systems is best$(comma) and is that significant?",compare systems.csv --gold gold --systems tfidf$(comma)forest$(comma)transformer$(comma)ensemble --metrics cem_ord)
+	$(call tour,"3. A model from labelled texts: lay out an experiment (your own: --train essays.csv).",init study)
+	$(call tour,"4. Tune it for a metric.",tune -e study --metric cem_ord --preset minimal --jobs 2)
+	$(call tour,"5. Predict with the winner.",predict -e study)
+	$(call tour,"6. Which of the saved models is best on the test texts?",rank -e study --metric cem_ord)
+	$(call tour,"7. A regression model$(comma) in the unit of its target.",tune-regression densities.csv --target density --unit kg/m³ --preset minimal -e found)
+	@printf '\nAll files are in $(DEMO). Next: README.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
 
 lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/ruff check .

@@ -28,7 +28,7 @@ from torch import nn
 
 from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
 from ordinate.models.networks.residual_network import ResidualNetwork
-from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.models.networks.trainer import TrainingConfig
 from writing import Table, Target, log, markdown, processor, wrapped
 
 Floats = NDArray[np.float64]

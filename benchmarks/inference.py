@@ -184,7 +184,7 @@ def measure_commands(systems: tuple[int, ...]) -> Commands:
         write(small, {"predicted": 0.7}, 1_000)
         calls = {
             "evaluate": (script, "evaluate", str(small)),
-            "without": (script, "evaluate", str(small), "--no-interval"),
+            "without": (script, "evaluate", str(small), "--interval", "none"),
             "numpy": (sys.executable, "-c", "import numpy"),
         }
         log("cold commands")
@@ -305,7 +305,7 @@ def times(costs: Costs, commands: Commands) -> list[list[str]]:
         **{f"resamples of cells, {n:,} items": seconds for n, seconds in costs.by_size.items()},
         "`import numpy`": commands.import_numpy,
         "`ordinate evaluate`": commands.evaluate,
-        "`ordinate evaluate --no-interval`": commands.without,
+        "`ordinate evaluate --interval none`": commands.without,
         **{f"`ordinate compare`, {n} systems": s for n, s in commands.compare.items()},
     }
     return [[what, shown(seconds * 1e3)] for what, seconds in found.items()]

@@ -276,7 +276,7 @@ def measure_commands(rows: int) -> Commands:
         small, large = Path(folder, "small.csv"), Path(folder, "large.parquet")
         frame(1_000).to_pandas().to_csv(small, index_label="id")
         pq.write_table(frame(rows), large)
-        evaluate = (script, "evaluate", "--no-interval", str(small))
+        evaluate = (script, "evaluate", "--interval", "none", str(small))
         import_numpy = (sys.executable, "-c", "import numpy")
         log("command line")
         runs = [(launch(*evaluate)[0], launch(*import_numpy)[0]) for _ in range(COMMAND_RUNS + 1)]

@@ -155,7 +155,8 @@ class File(NamedTuple):
 
 SUMMING = """
 import sys
-from ordinate.readers.regression import RegressionColumns, sum_files
+from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.regression import sum_files
 print(sum_files([sys.argv[1]], RegressionColumns("target", "predicted")).moments.n)
 """
 READ = """

@@ -75,7 +75,7 @@ metrics of labels come those of probabilities, regression, prediction intervals 
 def section(metric: Metric) -> str:
     """Return the section of one metric."""
     page = MetricCatalogue((metric,)).document()
-    facts = [block for block in page.blocks if isinstance(block, str)]
+    facts = [block for block in page.list_body() if isinstance(block, str)]
     start = len(metric.explanation.split("\n\n"))
     lines = [f"### `{metric.name}`", *facts[:start], f"$${metric.formula}$$"]
     rest = [fact for fact in facts[start:] if not fact.startswith("Formula:")]

@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ordinate.classify import predict, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
-    from ordinate.results import (
-        Evaluation,
-        cefr_classification_report,
-        classification_report,
-        evaluate,
-        score,
-    )
+    from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
-    from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
     from ordinate.results.comparison import Comparison, compare
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import (
@@ -33,7 +27,10 @@ if TYPE_CHECKING:
     )
     from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.sample_size import SampleSizePlan, power
+    from ordinate.results.text_reports import calibration_report, classification_report
     from ordinate.scale import Scale
+    from ordinate.search.analysis import analyze_search
+    from ordinate.search.tuning_result import TuningResult
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.normalization import Normalization
 
@@ -52,19 +49,24 @@ _HOMES = {
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
-    "calibration_report": "ordinate.results.calibration_report",
-    "cefr_calibration_report": "ordinate.results.calibration_report",
-    "cefr_classification_report": "ordinate.results",
-    "classification_report": "ordinate.results",
+    "TuningResult": "ordinate.search.tuning_result",
+    "analyze_search": "ordinate.search.analysis",
+    "calibration_report": "ordinate.results.text_reports",
+    "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
+    "compare_searches": "ordinate.regress",
     "evaluate": "ordinate.results",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
+    "predict": "ordinate.classify",
+    "predict_regression": "ordinate.regress",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
+    "tune": "ordinate.classify",
+    "tune_regression": "ordinate.regress",
 }
 
 __all__ = [
@@ -81,19 +83,24 @@ __all__ = [
     "RegressionEvaluation",
     "SampleSizePlan",
     "Scale",
+    "TuningResult",
+    "analyze_search",
     "calibration_report",
-    "cefr_calibration_report",
-    "cefr_classification_report",
     "classification_report",
     "compare",
     "compare_regression",
+    "compare_searches",
     "evaluate",
     "evaluate_regression",
     "list_metrics",
     "metric",
     "power",
+    "predict",
+    "predict_regression",
     "regression_report",
     "score",
+    "tune",
+    "tune_regression",
 ]
 
 

@@ -24,9 +24,9 @@ class Setting:
     """What is known of a setting beside its name, its type and its default.
 
     Numbers lie between `least` and `most`. `default` is how help shows the default where the value
-    itself says too little; `metavar` is what help writes for the value. `letter` is a short flag
-    beside the long one, such as -e; `path` says that a file is read, or the folder of an
-    experiment or a search.
+    itself says too little; `metavar` is what help writes for the value. `flag` is for a setting
+    whose flag has another name, `letter` is a short flag beside the long one, such as -e; `path`
+    says that a file is read, or the folder of an experiment or a search.
     """
 
     help: str
@@ -34,8 +34,16 @@ class Setting:
     least: float = -math.inf
     most: float = math.inf
     default: str | None = None
+    flag: str | None = None
     letter: str | None = None
     path: Literal["file", "folder"] | None = None
+
+
+Level = Annotated[
+    float, Setting("level of the confidence intervals", metavar="LEVEL", flag="--interval")
+]
+Resamples = Annotated[int, Setting("of the bootstrap", metavar="N")]
+Seed = Annotated[int, Setting("of random numbers")]
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,12 @@ class DeclaredSetting:
     @property
     def flag(self) -> str:
         """The flag that fills it."""
-        return format_flag(self.name)
+        return self.setting.flag or format_flag(self.name)
+
+    @property
+    def key(self) -> str:
+        """The name of its flag as the command line and configuration files keep it."""
+        return self.flag.removeprefix("--").replace("-", "_")
 
     def check(self, value: Any) -> None:
         """Refuse a value that cannot be."""

@@ -1,33 +1,27 @@
-"""Cross-validation: folds, out-of-fold answers, crossed decisions, values."""
+"""Cross-validation: folds, recalibration out of fold, and metric values."""
 
 import math
 
 import numpy as np
 import pytest
+from classifier_fits import draw_items, predict_out_of_fold
 
 from ordinate.classify.class_weights import compute_class_weights
 from ordinate.classify.cross_validation import (
-    Candidate,
-    LabelledFeatures,
     calibrate_out_of_fold,
     calibrate_vote_out_of_fold,
     compute_objective,
     compute_value,
     count_confusion,
     fit_calibration,
-    fit_candidate,
-    fit_fold,
     fit_vote_calibration,
-    make_fold_tasks,
     mark_seen_levels,
-    predict_out_of_fold,
-    select_reversible_weights,
     split_folds,
 )
 from ordinate.classify.decision_rules import DECISION_RULES, CalibrationPlan
 from ordinate.classify.settings import Settings
+from ordinate.classify.task import LabelledFeatures
 from ordinate.errors import BadOption, MissingLabels
-from ordinate.experiment.workers import WorkerPool
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.metrics import find_metric
 from ordinate.scale import Scale
@@ -37,24 +31,7 @@ SCALE = Scale.of("A1,A2,B1,B2")
 
 @pytest.fixture(scope="module")
 def data():
-    return made(0)
-
-
-def made(seed, n=160):
-    """Return noisy copies of a latent score, and the levels that it is cut into."""
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=n)
-    levels = np.digitize(latent, [-1.2, 0.2, 1.3]).astype(np.intp)
-    noisy = [latent + 0.8 * rng.normal(size=n) for _ in range(3)]
-    return LabelledFeatures(np.column_stack([*noisy, rng.normal(size=n)]), levels)
-
-
-def answers_of(data, parts, kind="logistic", **weighting):
-    with WorkerPool(1) as workers:
-        workers.keep("set", data)
-        return predict_out_of_fold(
-            workers, Candidate("set", kind, {}, size=4, seed=0, **weighting), parts
-        )
+    return draw_items(0)
 
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -123,79 +100,6 @@ def test_an_item_without_a_group_is_refused():
         split_folds(np.array([0, 1, 0, 1]), ["a", None, "b", "c"], 2, seed=0)
 
 
-# --- fits ----------------------------------------------------------------------------------------
-
-
-def test_an_answer_does_not_depend_on_the_levels_of_its_own_fold(data):
-    parts = split_folds(data.levels, None, 4, seed=0)
-    other = data.levels.copy()
-    other[parts[1]] = 3 - other[parts[1]]
-    how = {"strategy": "inverse", "alpha": 0.7}  # weights, too, come from the other folds
-    first = answers_of(data, parts, **how)
-    second = answers_of(LabelledFeatures(data.matrix, other), parts, **how)
-    assert np.array_equal(first[parts[1]], second[parts[1]])
-    assert not np.array_equal(first[parts[0]], second[parts[0]])
-
-
-def test_folds_of_some_rows_are_fitted_on_those_rows_alone(data):
-    rows = np.arange(0, len(data.levels), 2)
-    parts = split_folds(data.levels[rows], None, 4, seed=0)
-    tasks = make_fold_tasks(Candidate("set", "logistic", {}, size=4, seed=0), parts, rows)
-    for task, part in zip(tasks, parts, strict=True):
-        assert sorted([*task.train, *task.test]) == rows.tolist()
-        assert np.array_equal(task.test, rows[part])
-    some = LabelledFeatures(data.matrix[rows], data.levels[rows])
-    with WorkerPool(1) as workers:
-        workers.keep("set", data)
-        found = predict_out_of_fold(workers, tasks[0].candidate, parts, rows)
-    assert np.array_equal(found, answers_of(some, parts))
-
-
-def test_undone_weights_nearly_give_what_an_unweighted_fit_gives():
-    data = made(5, n=600)
-    parts = split_folds(data.levels, None, 3, seed=0)
-    plain = answers_of(data, parts)
-    undone = answers_of(data, parts, strategy="inverse")
-    assert np.abs(plain - undone).mean() < 0.02
-    model, weights = fit_candidate(data, Candidate("set", "logistic", {}, 4, 0, "inverse"))
-    raw = model.predict(data.matrix)
-    assert np.abs(plain - raw).mean() > 0.05  # so there was something to undo
-    decision = CalibrationPlan.of("logistic", SCALE, find_metric("mae"), weighted=True).fit(
-        undone, data.levels, select_reversible_weights("logistic", weights)
-    )
-    assert np.abs(decision.probabilities(raw) - plain).mean() < 0.02
-
-
-def test_class_weights_are_those_of_the_rows_fitted_on(data):
-    rows = np.flatnonzero(data.levels != 1)
-    _, weights = fit_candidate(data, Candidate("set", "logistic", {}, 4, 0, "inverse", 0.5), rows)
-    assert np.array_equal(weights, compute_class_weights(data.levels[rows], 4, "inverse", 0.5))
-
-
-@pytest.mark.parametrize(
-    ("strategy", "alpha"), [("equal", 1.0), ("inverse", 0.0)], ids=["equal", "alpha 0"]
-)
-def test_equal_weights_are_none(data, strategy, alpha):
-    _, weights = fit_candidate(data, Candidate("set", "logistic", {}, 4, 0, strategy, alpha))
-    assert weights is None
-
-
-def test_only_weights_of_likelihood_fits_are_undone():
-    weights = np.array([1.0, 2.0])
-    assert select_reversible_weights("logistic", weights) is weights
-    assert [
-        select_reversible_weights(kind, weights) for kind in ("svm", "forest", "regression")
-    ] == [None] * 3
-
-
-def test_a_level_that_training_lacks_gets_no_probability_and_no_error(data):
-    task = make_fold_tasks(Candidate("set", "logistic", {}, 4, 0, "inverse"), [np.arange(5)])[0]
-    lacking = task._replace(train=np.flatnonzero(data.levels != 2))
-    answers = fit_fold({"set": data}, lacking)
-    assert (answers[:, 2] == 0).all()
-    assert np.allclose(answers.sum(axis=1), 1.0)
-
-
 # --- decisions -----------------------------------------------------------------------------------
 
 
@@ -210,7 +114,7 @@ def test_no_fold_is_decided_by_its_own_gold(data, metric, how):
         scores=scores,
         recalibration="vector" if how == "recalibrated" else "temperature",
     )
-    answers = data.matrix[:, 0] if scores else answers_of(data, parts)
+    answers = data.matrix[:, 0] if scores else predict_out_of_fold(data, parts)
     other = data.levels.copy()
     other[parts[2]] = 3
     first, second = (
@@ -226,7 +130,7 @@ def test_no_fold_is_decided_by_its_own_gold(data, metric, how):
 
 def test_crossed_decisions_stand_in_the_order_of_the_items(data):
     parts = split_folds(data.levels, None, 4, seed=0)
-    answers = answers_of(data, parts)
+    answers = predict_out_of_fold(data, parts)
     found = calibrate_out_of_fold(
         CalibrationPlan(SCALE, find_metric("accuracy")), answers, data.levels, parts
     )
@@ -241,10 +145,13 @@ def test_crossed_decisions_stand_in_the_order_of_the_items(data):
 def test_decoding_is_no_worse_than_argmax_on_average(metric):
     gains = []
     for seed in range(6):
-        data = made(seed, n=300)
+        data = draw_items(seed, n=300)
         parts = split_folds(data.levels, None, 4, seed=0)
         found = calibrate_out_of_fold(
-            CalibrationPlan(SCALE, find_metric(metric)), answers_of(data, parts), data.levels, parts
+            CalibrationPlan(SCALE, find_metric(metric)),
+            predict_out_of_fold(data, parts),
+            data.levels,
+            parts,
         )
         merits = [
             find_metric(metric).merit(
@@ -260,7 +167,7 @@ def test_decoding_is_no_worse_than_argmax_on_average(metric):
 
 def test_a_vote_of_one_is_that_member(data):
     parts = split_folds(data.levels, None, 4, seed=0)
-    answers, plan = answers_of(data, parts), CalibrationPlan(SCALE, find_metric("cem_ord"))
+    answers, plan = predict_out_of_fold(data, parts), CalibrationPlan(SCALE, find_metric("cem_ord"))
     alone = calibrate_out_of_fold(plan, answers, data.levels, parts)
     vote = calibrate_vote_out_of_fold(plan, [(plan, answers)], data.levels, parts)
     for way in DECISION_RULES:
@@ -271,8 +178,8 @@ def test_no_fold_of_a_vote_is_decided_by_its_own_gold(data):
     parts = split_folds(data.levels, None, 4, seed=0)
     plan = CalibrationPlan(SCALE, find_metric("quadratic_kappa"))
     sharp = CalibrationPlan(SCALE, find_metric("quadratic_kappa"), recalibration="vector")
-    answers = answers_of(data, parts)
-    members = [(plan, answers), (sharp, answers_of(data, parts, "svm"))]
+    answers = predict_out_of_fold(data, parts)
+    members = [(plan, answers), (sharp, predict_out_of_fold(data, parts, "svm"))]
     other = data.levels.copy()
     other[parts[0]] = 3 - other[parts[0]]
     first, second = (
@@ -296,14 +203,14 @@ def test_items_were_taught_whose_level_is_in_other_folds_as_well():
 
 @pytest.mark.parametrize("how", ["alone", "vote"])
 def test_one_item_of_a_level_does_not_wreck_the_probabilities_of_others(how):
-    data = made(3, n=200)
+    data = draw_items(3, n=200)
     some = np.flatnonzero(data.levels < 3)
     rare = np.sort(np.append(some, np.flatnonzero(data.levels == 3)[0]))
     plan, surest = CalibrationPlan(SCALE, find_metric("cem_ord")), []
     for rows in (some, rare):
         gold = data.levels[rows]
         parts = split_folds(gold, None, 4, seed=0)
-        answers = answers_of(LabelledFeatures(data.matrix[rows], gold), parts)
+        answers = predict_out_of_fold(LabelledFeatures(data.matrix[rows], gold), parts)
         found = (
             fit_calibration(plan, answers, gold, parts)
             if how == "alone"
@@ -319,10 +226,10 @@ def test_one_item_of_a_level_does_not_wreck_the_probabilities_of_others(how):
 def test_decisions_for_a_weighted_metric_are_better_by_it():
     gains = {"mae": [], "quadratic_kappa": [], "f1_macro": []}
     for seed in range(4):
-        data = made(seed, n=400)
+        data = draw_items(seed, n=400)
         weights = compute_class_weights(data.levels, 4, "inverse")
         parts = split_folds(data.levels, None, 4, seed=0)
-        answers = answers_of(data, parts)
+        answers = predict_out_of_fold(data, parts)
         for name, found in gains.items():
             merits = []
             for given in (tuple(weights), None):
@@ -338,7 +245,7 @@ def test_decisions_for_a_weighted_metric_are_better_by_it():
 
 def test_sets_are_learned_from_probabilities_that_never_saw_their_gold(data):
     parts = split_folds(data.levels, None, 4, seed=0)
-    answers = answers_of(data, parts)
+    answers = predict_out_of_fold(data, parts)
     sharp = CalibrationPlan(SCALE, find_metric("mae"), recalibration="vector")
     found = fit_calibration(sharp, answers, data.levels, parts)
     rows = calibrate_out_of_fold(sharp, answers, data.levels, parts).probabilities
@@ -346,7 +253,7 @@ def test_sets_are_learned_from_probabilities_that_never_saw_their_gold(data):
         found.threshold
         == sharp.fit(answers, data.levels).calibrate_sets(rows, data.levels).threshold
     )
-    members = [(sharp, answers), (sharp, answers_of(data, parts, "svm"))]
+    members = [(sharp, answers), (sharp, predict_out_of_fold(data, parts, "svm"))]
     vote = fit_vote_calibration(sharp, members, data.levels, parts)
     rows = calibrate_vote_out_of_fold(sharp, members, data.levels, parts).probabilities
     assert vote.threshold == vote.calibrate_sets(rows, data.levels).threshold
@@ -357,7 +264,7 @@ def test_class_weights_are_kept_to_be_undone(data):
     weights = np.array([1.0, 2.0, 3.0, 4.0])
     found = fit_calibration(
         CalibrationPlan(SCALE, find_metric("mae")),
-        answers_of(data, parts),
+        predict_out_of_fold(data, parts),
         data.levels,
         parts,
         weights,

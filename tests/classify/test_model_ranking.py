@@ -43,7 +43,9 @@ def contest(answers, **further):
 
 
 def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
-    return ModelRanking.of([contest(answers, **further)], find_metric(metric), how, missing=missing)
+    return ModelRanking.of(
+        [contest(answers, **further)], find_metric(metric), None, how, missing=missing
+    )
 
 
 def test_a_ranking_is_what_compare_says_of_the_same_answers():
@@ -58,7 +60,7 @@ def test_groups_are_drawn_whole():
     writers = np.array([f"w{k % 9}" for k in range(N)], object)
     (found,) = ranked({"good": GOOD, "fair": FAIR}, groups=writers).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR]}
-    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", writers, resamples=200)
+    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", groups=writers, resamples=200)
     assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     alone = ranked({"good": GOOD, "fair": FAIR}).tests[0]
     assert found.kappas["good"].low != alone.kappas["good"].low
@@ -171,7 +173,7 @@ def test_every_test_set_has_its_own_board():
     half = np.arange(N) < 45
     other = SystemPredictions("letters", "l.csv", CEFR, IDS[:45], GOLD[half], {"good": FAIR[half]})
     result = ModelRanking.of(
-        [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), QUICK
+        [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), None, QUICK
     )
     assert [row["test"] for row in result.rows()] == ["essays"] * 5 + ["letters"] * 4
     assert "essays: Leaderboard by mae" in str(result)

@@ -69,7 +69,7 @@ def test_other_settings_are_screened_anew(root, options):
     assert first.compute_digest("strong") != other.compute_digest("strong")
 
 
-@pytest.mark.parametrize("options", [{"top_k": 1}, {"stage2_trials": 7}, {"jobs": 2}], ids=str)
+@pytest.mark.parametrize("options", [{"top_k": 1}, {"trials": 7}, {"jobs": 2}], ids=str)
 def test_settings_that_change_no_value_share_what_is_cached(root, options):
     first, other = context(root), context(root, **options)
     assert first.compute_digest("strong") == other.compute_digest("strong")

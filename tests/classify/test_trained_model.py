@@ -22,11 +22,12 @@ from ordinate.classify.batch_prediction import (
 )
 from ordinate.classify.decision_rules import DECISION_RULES
 from ordinate.classify.predictions import Predictions
-from ordinate.classify.trained_model import list_model_names, load_model, load_models
+from ordinate.classify.trained_model import load_model, load_models
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, NoItems
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.postprocess.prediction_sets import PredictionSets
+from ordinate.postprocess.conformal_sets import PredictionSets
+from ordinate.search.saved_models import list_model_names
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 
@@ -58,7 +59,7 @@ def names(made):
 
 
 def test_models_are_found_by_name_by_beginning_and_as_the_winner(study, names):
-    assert list_model_names(study) == sorted(names.values())
+    assert list_model_names(study.root) == sorted(names.values())
     assert load_model(study, names["strong"]).name == names["strong"]
     assert load_model(study, "vote").name == names["vote"]
     assert load_model(study).name == names["weak"]
@@ -76,7 +77,7 @@ def test_an_unclear_name_is_refused_with_what_there_is(study):
 
 
 def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
-    shutil.rmtree("study/ho_multifeat_results")
+    shutil.rmtree("study/results")
     with pytest.raises(BadOption, match="Name one with --model"):
         load_model(study)
     for key in ("weak", "scores", "vote"):
@@ -97,7 +98,7 @@ def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
     ],
 )
 def test_a_result_that_names_no_model_is_refused(study, content, message):
-    (study.folder("ho_multifeat_results") / "stage2_optimization_results.json").write_text(content)
+    (study.folder("results") / "results.json").write_text(content)
     with pytest.raises(BadStore, match=message):
         load_model(study)
 
@@ -105,14 +106,22 @@ def test_a_result_that_names_no_model_is_refused(study, content, message):
 # --- what was tampered with ----------------------------------------------------------------------
 
 
-def reseal(folder, **changes):
+def reseal(folder, *, artifact="model", name=None, **config):
     """Write a manifest that fits whatever lies in the folder now."""
-    old = Manifest.read(folder)
-    known = {"config": old.config, "data": {}, "seed": 0, "command": ""} | changes
-    Manifest.of(folder, changes.pop("kind", "model"), folder.name, **known).write(folder)
+    known = {"config": Manifest.read(folder).config | config, "data": {}, "seed": 0, "command": ""}
+    Manifest.of(folder, artifact, name or folder.name, **known).write(folder)
 
 
-@pytest.mark.parametrize("file", ["model.json", "calibration.json", "model.skops"])
+def forge(folder, file="description.json", **changes):
+    """Change what a file of a model says, and its manifest with it."""
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    reseal(folder)
+
+
+@pytest.mark.parametrize(
+    "file", ["model/model.json", "model/model.skops", "calibration.json", "description.json"]
+)
 def test_a_model_that_was_changed_is_refused_by_the_file(study, names, file):
     path = study.folder("models") / names["strong"] / file
     path.write_bytes(path.read_bytes() + b" ")
@@ -139,7 +148,7 @@ def test_a_vote_that_was_changed_is_refused(study, names):
 def test_a_pickle_among_the_files_is_never_opened(study, names, tmp_path):
     folder = study.folder("models") / names["strong"]
     trap = b"cos\nsystem\n(S'touch " + str(tmp_path / "harm").encode() + b"'\ntR."
-    (folder / "model.pkl").write_bytes(trap)
+    (folder / "model/model.pkl").write_bytes(trap)
     with pytest.raises(BadStore, match="does not list"):
         load_model(study, names["strong"])
     reseal(folder)
@@ -150,28 +159,53 @@ def test_a_pickle_among_the_files_is_never_opened(study, names, tmp_path):
 
 def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
     folder = study.folder("models") / names["strong"]
-    config = Manifest.read(folder).config
-    reseal(folder, config=config | {"features": "six"})
+    forge(folder, features="six")
+    with pytest.raises(
+        BadStore, match=r"description in .*'features' must be an integer.* Tune aga"
+    ):
+        load_model(study, names["strong"])
+    forge(folder, features=6, sets=["strong", "weak"])
     with pytest.raises(BadStore, match="do not fit together"):
         load_model(study, names["strong"])
-    decision = json.loads((folder / "calibration.json").read_text())
-    (folder / "calibration.json").write_text(json.dumps(decision | {"scale": ["A1", "A1"]}))
-    reseal(folder, config=config)
+    forge(folder, sets=["strong"])
+    assert load_model(study, names["strong"]).sets == ("strong",)
+    forge(folder, "calibration.json", scale=["A1", "A1"])
     with pytest.raises(BadStore, match="is no calibration"):
         load_model(study, names["strong"])
     (folder / "calibration.json").write_text("[]")
-    reseal(folder, config=config)
+    reseal(folder)
     with pytest.raises(BadStore, match="is no calibration"):
         load_model(study, names["strong"])
-    vote = study.folder("models") / names["vote"]
-    reseal(vote, config={"members": [names["vote"]]})
+
+
+def test_a_model_of_another_task_of_another_name_or_without_a_description_is_refused(study, names):
+    folder = study.folder("models") / names["strong"]
+    for changes in ({"artifact": "features"}, {"task": "regression"}):
+        reseal(folder, **changes)
+        with pytest.raises(BadStore, match="holds no model of classification, by its manifest"):
+            load_model(study, names["strong"])
+    reseal(folder, name="weak", task="classification")
+    with pytest.raises(BadStore, match="holds 'weak': it was moved or mixed up"):
+        load_model(study, names["strong"])
+    (folder / "description.json").unlink()
+    reseal(folder)
+    with pytest.raises(BadStore, match=r"has no description.json.* Tune again"):
+        load_model(study, names["strong"])
+
+
+def test_a_vote_that_does_not_fit_its_members_is_refused(study, names):
+    folder = study.folder("models") / names["vote"]
+    forge(folder, members=[names["strong"]])
+    with pytest.raises(BadStore, match="do not fit together"):
+        load_model(study, "vote")
+    forge(folder, members=[names["vote"]])
     with pytest.raises(BadStore, match="a vote among the members of a vote"):
         load_model(study, "vote")
 
 
 @pytest.mark.parametrize("members", [5, "strong", [], [3], None, {"strong": 1}], ids=str)
 def test_members_of_a_vote_that_are_no_names_are_refused(study, names, members):
-    reseal(study.folder("models") / names["vote"], config={"members": members})
+    forge(study.folder("models") / names["vote"], members=members)
     with pytest.raises(BadStore, match=r"'members.* must be a.* Tune again"):
         load_model(study, "vote")
 

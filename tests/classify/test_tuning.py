@@ -8,16 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments import CEFR, lay_out, models_of, results_of, write_data, write_features
-from tuned_experiments import QUICK, stage2, tuned
+from tuned_experiments import QUICK, read_results, tuned
 
-from ordinate.classify.cross_validation import split_folds
+from ordinate.classify.cross_validation import (
+    calibrate_out_of_fold,
+    compute_value,
+    count_confusion,
+    split_folds,
+)
+from ordinate.classify.decision_rules import CalibrationPlan
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.errors import OrdinateError
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.metrics import find_metric
+from ordinate.search.fits import FitOutputs
 
 SOURCE_METRICS = (
     *("accuracy", "f1_macro", "f1_weighted", "f1_micro", "precision_macro", "recall_macro"),
@@ -31,7 +38,7 @@ def test_the_winner_is_the_best_by_cross_validation_and_its_model_predicts(finis
     root, result = finished
     values = [one.evaluation.value for one in result.finalists]
     assert result.winner.evaluation.value == max(values)
-    assert stage2(root)["winner"] == result.winner.name
+    assert read_results(root)["winner"] == result.winner.name
     experiment = Experiment.open(root)
     model = load_model(experiment)
     assert model.name == result.winner.name
@@ -44,46 +51,56 @@ def test_the_winner_is_the_best_by_cross_validation_and_its_model_predicts(finis
 def test_the_value_of_a_model_is_that_of_one_table_over_all_folds(finished):
     root, result = finished
     model = load_model(Experiment.open(root), result.winner.name)
-    folder = root / "models" / model.name
-    answers = np.load(folder / "out_of_fold.npy")
+    outputs = FitOutputs.load(root / "models" / model.name / "out_of_fold.npz").predictions
     gold = np.arange(60) % 6
-    assert len(answers) == 60
-    from ordinate.classify.cross_validation import (
-        calibrate_out_of_fold,
-        compute_value,
-        count_confusion,
-    )
-    from ordinate.classify.decision_rules import CalibrationPlan
-
+    assert len(outputs) == 60
     plan = CalibrationPlan.of(
         result.winner.model_type, model.scale, find_metric("cem_ord"), weighted=False
     )
-    decided = calibrate_out_of_fold(plan, answers, gold, split_folds(gold, None, 3, 0))
+    decided = calibrate_out_of_fold(plan, outputs, gold, split_folds(gold, None, 3, 0))
     found, _ = compute_value(
         find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["metric_optimal"])
     )
-    assert result.winner.evaluation.value == found
-    assert model.config["cv"]["value"] == found
+    assert result.winner.value == result.winner.evaluation.value == found
+    assert model.manifest.config["cross_validation"] == found
 
 
 def test_four_files_tell_what_was_found_with_full_precision_and_no_time(finished):
     root, result = finished
-    folder = root / "ho_multifeat_results"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "optimization_summary.md",
-        "stage1_screening_results.json",
-        "stage2_detailed_results.json",
-        "stage2_optimization_results.json",
-    ]
-    assert stage2(root) == json.loads(json.dumps(result.convert_search_to_dict()))
-    assert stage2(root)["winning"]["cross_validation"]["value"] == result.winner.evaluation.value
-    detailed = json.loads((folder / "stage2_detailed_results.json").read_text())
-    assert [len(study["trials"]) for study in detailed["studies"]] == [3, 3]
-    assert detailed["studies"][0]["trials"][0]["after_folds"].keys() == {"1", "2"}
-    own = root / "results" / result.run
-    for path in folder.iterdir():
-        assert (own / path.name).read_bytes() == path.read_bytes()
+    folder = root / "results"
+    written = {path.name: path.read_bytes() for path in folder.glob("*.*") if path.suffix != ".db"}
+    assert sorted(written) == ["results.json", "summary.md", "test_predictions.json", "trials.json"]
+    assert read_results(root) == json.loads(json.dumps(result.to_dict()))
+    assert read_results(root)["winning"]["cross_validation"]["value"] == result.winner.value
+    trials = json.loads(written["trials.json"])
+    assert [len(study["trials"]) for study in trials["studies"]] == [3, 3]
+    assert trials["studies"][0]["trials"][0]["after_folds"].keys() == {"1", "2"}
+    own = folder / "runs" / result.run
+    assert {path.name for path in own.iterdir()} == {*written, "manifest.json"}
+    assert {name: (own / name).read_bytes() for name in written} == written
     Manifest.read(own).verify(own)
+
+
+def test_what_the_winner_predicts_for_test_items_is_written(finished):
+    root, _ = finished
+    experiment = Experiment.open(root)
+    model = load_model(experiment)
+    predicted = model.predict({name: experiment.features(name, "test") for name in model.sets})
+    (test,) = json.loads((root / "results/test_predictions.json").read_text())["tests"]
+    assert test["data"] == "test"
+    assert (test["rows"], test["gold"]) == (list(range(1, 25)), [CEFR[k % 6] for k in range(24)])
+    assert test["ids"] == [f"test-{k}" for k in range(24)]
+    assert test["predictions"] == {model.name: [CEFR[k] for k in predicted.levels]}
+
+
+def test_each_set_and_each_model_type_has_a_study_of_its_own(copied):
+    result = tuned(copied, replace(QUICK, top_k=2, trials=1))
+    assert [(one.set, one.model_type) for one in result.studies] == [
+        ("strong", "logistic"),
+        ("strong", "regression"),
+        ("weak", "logistic"),
+        ("weak", "regression"),
+    ]
 
 
 def test_every_model_has_a_manifest_that_holds(finished):
@@ -92,9 +109,9 @@ def test_every_model_has_a_manifest_that_holds(finished):
         folder = root / "models" / one.name
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-        assert manifest.artifact == "model"
-        assert manifest.config["scale"] == list(CEFR)
+        assert (manifest.artifact, manifest.config["task"]) == ("model", "classification")
         assert manifest.config["run"] == result.run
+        assert load_model(Experiment.open(root), one.name).config["scale"] == list(CEFR)
         assert manifest.data.keys() == {"train", f"{one.sets[0]}/train"}
 
 
@@ -106,15 +123,15 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
         "chance",
         "no better than chance",
         "rounded mean",
-        "The winner is strong-",
+        "The best model is strong/",
         "matched by row order: noise",
         "The best of many is optimistically biased",
-        "ptimism",
+        "On test, by which nothing was selected, it has",
         "3 of 3",
     ):
         assert words in text
     stages = {row["stage"] for row in result.rows()}
-    assert stages == {"screen", "search", "test"}
+    assert stages == {"screening", "search", "test"}
     assert {"low", "high", "best_constant", "chance", "flag"} <= result.rows()[0].keys()
 
 
@@ -127,24 +144,9 @@ def test_a_second_run_finds_everything_and_writes_the_same(copied):
     assert not (copied / ".lock").exists()
 
 
-def test_more_trials_go_on_from_those_that_are_there(copied, monkeypatch):
-    from ordinate.classify import hyperparameter_search
-
-    made = []
-    whole = hyperparameter_search._finish_trial
-    monkeypatch.setattr(
-        hyperparameter_search,
-        "_finish_trial",
-        lambda *a: (made.append(a[2].pending.number), whole(*a)),
-    )
-    more = tuned(copied, replace(QUICK, stage2_trials=5))
-    assert sorted(set(made)) == [3, 4]
-    assert [len(one.trials) for one in more.studies] == [5, 5]
-
-
 def test_fewer_trials_than_there_are_give_the_result_of_fewer(copied):
     before = results_of(copied)
-    tuned(copied, replace(QUICK, stage2_trials=5))
+    tuned(copied, replace(QUICK, trials=5))
     tuned(copied)
     after = results_of(copied)
     assert {name: after[name] for name in before} == before  # the other run has tests of its own
@@ -169,11 +171,9 @@ def test_test_labels_change_neither_models_nor_choices(finished, tmp_path, seed)
     changed = tuned(other)
     assert models_of(other) == models_of(root)
     assert changed.winner == result.winner
-    assert changed.convert_screening_to_dict() == result.convert_screening_to_dict()
     assert changed.list_trials() == result.list_trials()
-    assert changed.convert_search_to_dict() | {"tests": []} == result.convert_search_to_dict() | {
-        "tests": []
-    }
+    of_test = {"tests": [], "summary": []}
+    assert changed.to_dict() | of_test == result.to_dict() | of_test
     assert changed.tests[0].evaluation.value != result.tests[0].evaluation.value
 
 
@@ -189,20 +189,20 @@ def test_a_test_set_without_labels_is_noted(copied):
     path.write_text("id,text\n" + "".join(f"test-{i},Text {i} of test.\n" for i in range(24)))
     (test,) = tuned(copied).tests
     assert test.evaluation is None
-    assert "no levels" in test.note
+    assert "no levels" in test.notes[0]
 
 
 def test_items_without_a_label_are_left_out_of_the_test(copied):
     write_data(copied, "ml-test-data", "test", ["", *(CEFR[i % 6] for i in range(1, 24))])
     (test,) = tuned(copied).tests
-    assert (test.n, test.note) == (23, "1 items without a level were left out.")
+    assert (test.n, test.notes) == (23, ("1 items without a level were left out.",))
 
 
 def test_a_test_set_without_features_is_noted(copied):
     shutil.rmtree(copied / "features/strong/test")
     (test,) = tuned(copied).tests
     assert test.evaluation is None
-    assert "no features of strong" in test.note
+    assert "no features of strong" in test.notes[0]
 
 
 def test_a_level_that_training_lacks_is_on_the_scale_all_the_same(tmp_path):
@@ -230,11 +230,11 @@ def test_training_files_are_pooled_or_chosen(tmp_path):
 
 
 def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
-    from ordinate.experiment.dataset import DataColumns
+    from ordinate.readers.columns import DataColumns
 
     root = lay_out(tmp_path, n=72, sets=("strong",), writers=12)
     grouped = Experiment.open(root, columns=DataColumns(group="writer"))
-    result = tune(grouped, QUICK)
+    result = tune_experiment(grouped, QUICK)
     assert result.source.groups == 12
     assert result.winner.evaluation.score.estimate.method == "t"
     assert result.tests[0].groups == 12
@@ -242,11 +242,11 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
 
 
 def test_groups_that_only_the_training_data_have_are_units_there_alone(tmp_path):
-    from ordinate.experiment.dataset import DataColumns
+    from ordinate.readers.columns import DataColumns
 
     root = lay_out(tmp_path, n=72, sets=("strong",), writers=12)
     write_data(root, "ml-test-data", "test", [CEFR[i % 6] for i in range(24)])
-    result = tune(Experiment.open(root, columns=DataColumns(group="writer")), QUICK)
+    result = tune_experiment(Experiment.open(root, columns=DataColumns(group="writer")), QUICK)
     assert (result.source.groups, result.tests[0].groups) == (12, None)
     said = "take the groups for units (cross-validation) and items as independent (test), and"
     assert said in " ".join(str(result).split())
@@ -262,23 +262,23 @@ def test_class_weights_reach_fitting_and_the_metric_only_if_asked(tmp_path):
     )
     values = {one.winner.evaluation.value for one in (plain, weighted, counted)}
     assert len(values) == 3
-    config = Manifest.read(root / "models" / weighted.winner.name).config
-    assert min(config["class_weights"]) < 1.0 < max(config["class_weights"])
+    weights = load_model(Experiment.open(root), weighted.winner.name).config["class_weights"]
+    assert min(weights) < 1.0 < max(weights)
 
 
 def test_a_weighted_metric_is_what_decisions_are_made_for(tmp_path):
     labels = [CEFR[0 if i % 3 else i % 6] for i in range(60)]
     root = lay_out(tmp_path, labels=labels, sets=("weak",))
-    asked = replace(QUICK, metric="mae", models="logistic,regression,vote", stage2_trials=1)
+    asked = replace(QUICK, metric="mae", models="logistic,regression,vote", trials=1)
     result = tuned(root, replace(asked, weight_strategy="inverse", weight_metric=True))
+    experiment, levels = Experiment.open(root), np.arange(6)
+    distances = np.abs(np.subtract.outer(levels, levels))
+    first = load_model(experiment, result.finalists[0].name)
+    weights = np.array(first.config["class_weights"])[:, None]
     for one in result.finalists:
-        decision = load_model(Experiment.open(root), one.name).calibration
-        config = Manifest.read(root / "models" / result.finalists[0].name).config
-        if decision.cuts is None:
-            scale = np.arange(6)
-            distances = np.abs(np.subtract.outer(scale, scale))
-            weights = np.array(config["class_weights"])[:, None]
-            np.testing.assert_allclose(decision.gain, -distances * weights, atol=1e-9)
+        calibration = load_model(experiment, one.name).calibration
+        if calibration.cuts is None:
+            np.testing.assert_allclose(calibration.gain, -distances * weights, atol=1e-9)
 
 
 def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
@@ -301,7 +301,7 @@ def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
     watched(OutputCalibration, "levels")
     root = lay_out(tmp_path, n=36, sets=("strong",))
     with threadpool_limits(2):
-        tuned(root, replace(QUICK, stage2_trials=1))
+        tuned(root, replace(QUICK, trials=1))
         fitted, threads[:] = set(threads), []
         experiment = Experiment.open(root)
         model = load_model(experiment)
@@ -317,9 +317,7 @@ def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
 def test_the_direction_comes_from_the_catalogue(copied, metric):
     result = tuned(copied, replace(QUICK, metric=metric))
     merit = find_metric(metric).merit
-    assert merit(result.winner.evaluation.value) == max(
-        merit(one.evaluation.value) for one in result.finalists
-    )
+    assert merit(result.winner.value) == max(merit(one.value) for one in result.finalists)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +329,7 @@ def test_less_is_better_or_nearer_to_0_where_the_metric_says_so(tmp_path, metric
     labels = [usual if i % 2 else CEFR[i // 2 % 6] for i in range(72)]
     root = lay_out(tmp_path, labels=labels, sets=("noise", "strong"))
     settings = Settings(
-        metric=metric, models="logistic", decode="argmax", stage2_trials=1, folds=3, top_k=2
+        metric=metric, models="logistic", decode="argmax", trials=1, folds=3, top_k=2
     )
     result = tuned(root, settings)
     assert [one.set for one in result.screened] == ["strong", "noise"]
@@ -339,13 +337,15 @@ def test_less_is_better_or_nearer_to_0_where_the_metric_says_so(tmp_path, metric
     (other,) = (one for one in result.finalists if one.sets == ("noise",))
     assert other.evaluation.value * constant > 0.5
     assert abs(result.winner.evaluation.value) < 0.5 * abs(other.evaluation.value)
+    (test,) = result.tests
+    assert test.optimism == pytest.approx(abs(test.evaluation.value) - abs(result.winner.value))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", [*SOURCE_METRICS, "cem_ord", "quadratic_kappa", "macro_mae"])
 def test_every_metric_of_the_source_system_can_be_tuned_for(tmp_path, metric):
     root = lay_out(tmp_path, n=240, sets=("strong", "noise"))
-    result = tuned(root, Settings(metric=metric, stage2_trials=4))
+    result = tuned(root, Settings(metric=metric, trials=4))
     assert result.winner.sets == ("strong",)
     assert math.isfinite(result.tests[0].optimism)
 

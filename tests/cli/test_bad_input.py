@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command import run
 from evaluate_reports import write
 from refusals import PAIRS, refused
 
@@ -77,6 +78,41 @@ def test_a_label_that_is_renamed_to_nothing_is_missing_at_its_row(here):
     write("map.csv", "from,to\nunsure,\n")
     message = refused(here, "some.csv", "--map", "map.csv")
     assert "1 of 2 predictions are missing (row 2)" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("map.json", '{"unsure": "A1", "unsure": "B1"}', "one label in two ways: 'unsure'"),
+        ("map.csv", "from,to\nunsure,A1\nunsure,B1\n", "one label in two ways: 'unsure'"),
+        ("map.json", "{}", "map.json renames no label"),
+        ("map.csv", "from,to\n", "map.csv renames no label"),
+        ("map.json", '{"unsure": {"A1": 1}}', "renames 'unsure' to something that is no label"),
+    ],
+)
+def test_a_map_that_says_two_things_or_nothing_is_refused(here, name, text, message):
+    write("some.csv", "gold,predicted\nA1,A1\nB1,unsure\n")
+    write(name, text)
+    assert message in refused(here, "some.csv", "--map", name)
+
+
+@pytest.mark.parametrize(
+    ("labels", "proposed"),
+    [
+        ("1 2 5 6", "--scale 1..6"),
+        ("low mid high", "--scale 'high,low,mid'"),
+    ],
+)
+def test_the_error_of_a_missing_scale_proposes_one(here, labels, proposed):
+    write("some.csv", "gold,predicted\n" + "".join(f"{x},{x}\n" for x in labels.split()))
+    assert proposed in refused(here, "some.csv")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_scale_that_is_too_fine_is_said_to_be():
+    write("some.csv", "gold,predicted\n10,20\n30,30\n80,90\n")
+    assert "too fine" in run("evaluate", "some.csv", "--scale", "1..100").out
+    assert "too fine" not in run("evaluate", "some.csv", "--scale", "10,20,30,80,90").out
 
 
 def test_gold_that_is_missing_cannot_be_counted_as_wrong(here):

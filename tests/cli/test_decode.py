@@ -118,6 +118,8 @@ def test_bias_differs_by_its_distance_from_zero():
     one = json.loads(ran.out)["metrics"]["bias"]
     assert one["difference"] == pytest.approx(abs(one["decoded"]) - abs(one["argmax"]))
     assert one["low"] <= one["difference"] <= one["high"]
+    shown = " ".join(decode("test.csv", *FITTED, "--metric", "mse", "-o", "y").out.split())
+    assert "the difference is that of the distances from 0: of bias, decoded is better" in shown
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown", "latex"])

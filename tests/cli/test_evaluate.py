@@ -297,7 +297,8 @@ def test_the_csv_has_a_record_for_each_metric_and_group():
 
 
 @pytest.mark.parametrize("form", ["text", "json", "csv", "markdown", "latex"])
-def test_what_goes_to_a_file_is_what_goes_to_the_terminal(form):
+def test_what_goes_to_a_file_is_what_goes_to_a_wide_terminal(form, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     write("some.csv", "gold,predicted\nA1,é\né,é\n")
     asked = ("some.csv", "--scale", "A1,é", "--format", form)
     shown = run("evaluate", *asked)

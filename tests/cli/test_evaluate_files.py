@@ -189,11 +189,11 @@ def test_files_are_joined_by_id_and_the_report_counts_the_ids(missing):
     arguments = (write("run.csv", RUN), "--gold-file", write("gold.csv", GOLD), "--id", "id")
     found = report(*arguments, "--missing", missing)
     assert filled(found) == JOINED
-    assert found["source"]["joined"] == {"matched": 3, "missing": 1, "unknown": 1}
+    assert found["source"]["match_counts"] == {"matched": 3, "missing": 1, "unknown": 1}
     assert found["source"]["files"] == ["gold.csv", "run.csv"]
     assert found["dropped"] == (1 if missing == "drop" else 0)
     assert found["unanswered"] == [0, 0, 0, 0, 0, 0 if missing == "drop" else 1]
-    said = "3 matched, 1 gold without a prediction, 1 predictions unknown to gold"
+    said = "3 matched, 1 gold levels without a prediction, 1 predictions unknown to the gold levels"
     assert said in text(*arguments, "--missing", missing)
 
 
@@ -302,4 +302,4 @@ def test_what_an_unknown_item_says_stops_nothing(line):
     write("run.csv", f"id,predicted,weight\n1,A1,1\n2,B2,1\n{line}\n")
     found = report("run.csv", "--gold-file", "gold.csv", "--id", "id", "--weights", "weight")
     assert filled(found) == {("A1", "A1"): 1, ("B1", "B2"): 1}
-    assert found["source"]["joined"]["unknown"] == 1
+    assert found["source"]["match_counts"]["unknown"] == 1

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
-from ordinate.readers import LabelColumns, count_files
+from ordinate.readers.columns import LabelColumns
+from ordinate.readers.confusion import count_files
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix
@@ -123,6 +124,16 @@ def test_a_subgroup_has_the_tables_of_its_groups():
     assert [language for language, _ in found.by] == ["de", "fr"]
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_subgroup_has_the_table_of_its_second_rater(grouped):
+    groups = {"groups": "writer"} if grouped else {}
+    found = count(write("some.csv", ROWS), by="language", second_rater="second", **groups)
+    assert [language for language, _ in found.second_rater_by] == ["de", "fr"]
+    for language, rated in found.second_rater_by:
+        rows = [row for row in ROWS if row["language"] == language]
+        assert (rated.pooled if grouped else rated) == pair(rows, second="second")
+
+
 def filled(batch: ConfusionMatrix) -> int:
     return int((batch.total > 0).sum())
 
@@ -167,7 +178,7 @@ def test_groups_of_a_join_may_be_in_either_file(where):
     found = count("run.csv", **asked)
     assert found.groups == by_group(ROWS)
     assert found.second_rater == by_group(ROWS, second="second")
-    assert found.joined == {"matched": 200, "missing": 0, "unknown": 0}
+    assert found.match_counts == {"matched": 200, "missing": 0, "unknown": 0}
 
 
 def test_groups_in_row_order():

@@ -1,15 +1,20 @@
 """`ordinate init`: a folder to begin with, whole however often it is stopped, over no other."""
 
 import csv
+import re
 from collections import Counter
 
 import pytest
 from command import run
 
-from ordinate import features
-from ordinate.cli import init
+from ordinate.errors import BadInput
 from ordinate.examples import locate_example, split_texts
+from ordinate.experiment import new_experiment
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.new_experiment import FEATURE_SETS, lay_out_experiment
+from ordinate.features import extraction
+
+TRAINING_FILE, TEST_FILE = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
 
 
 def rows(file):
@@ -27,8 +32,8 @@ def contents(folder):
 
 def test_the_split_keeps_every_text_once_and_two_to_one_at_each_level(tmp_path):
     assert run("init", tmp_path / "new").code == 0
-    training = rows(tmp_path / "new" / init.TRAINING_FILE)
-    test = rows(tmp_path / "new" / init.TEST_FILE)
+    training = rows(tmp_path / "new" / TRAINING_FILE)
+    test = rows(tmp_path / "new" / TEST_FILE)
     every = sorted((*training, *test), key=lambda row: row["id"])
     assert every == sorted(rows(locate_example("texts")), key=lambda row: row["id"])
     assert set(Counter(row["level"] for row in training).values()) == {28}
@@ -41,8 +46,8 @@ def test_the_folder_is_an_experiment_with_two_sparse_sets(tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert "168 training texts, 84 test texts" in ran.out
     experiment = Experiment.open(tmp_path)
-    assert experiment.feature_sets == sorted(init.FEATURE_SETS)
-    for name in init.FEATURE_SETS:
+    assert experiment.feature_sets == sorted(FEATURE_SETS)
+    for name in FEATURE_SETS:
         assert name in ran.out
         for stem, n in (("texts", 168), ("texts_test", 84)):
             found = experiment.features(name, stem)
@@ -95,7 +100,7 @@ def test_a_file_is_refused(tmp_path):
     assert "is a file" in ran.err
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 7])
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
 def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, after):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert run("init", whole).code == 0
@@ -110,8 +115,6 @@ def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, after):
 
 def _stop_after(patch, steps):
     """Let two files and two feature sets be written at most, and then stop as a signal does."""
-    from ordinate.experiment import safe_files as files
-
     done = []
 
     def counted(function):
@@ -123,5 +126,141 @@ def _stop_after(patch, steps):
 
         return called
 
-    patch.setattr(files, "write_text", counted(files.write_text))
-    patch.setattr(features, "extract_features", counted(features.extract_features))
+    patch.setattr(new_experiment, "replace_file", counted(new_experiment.replace_file))
+    patch.setattr(new_experiment, "write_text", counted(new_experiment.write_text))
+    patch.setattr(extraction, "extract_features", counted(extraction.extract_features))
+
+
+# --- texts of one's own ---------------------------------------------------------------------------
+
+
+def write_essays(path, n=60, *, sep=",", names=("id", "level", "text"), levels=("A1", "B1", "C1")):
+    lines = [sep.join((*names, "writer"))]
+    for k in range(n):
+        level = levels[k % len(levels)]
+        lines.append(sep.join((f"e{k}", level, f"word{k % 7} {level} text", f"w{k // 4}")))
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_a_fifth_of_each_level_is_set_aside_for_the_test(tmp_path):
+    source = write_essays(tmp_path / "essays.csv")
+    ran = run("init", tmp_path / "new", "--train", source)
+    assert (ran.code, ran.err) == (0, "")
+    assert "48 training texts, 12 test texts" in ran.out
+    training = rows(tmp_path / "new/ml-training-data/essays.csv")
+    test = rows(tmp_path / "new/ml-test-data/essays_test.csv")
+    assert Counter(row["level"] for row in test) == {"A1": 4, "B1": 4, "C1": 4}
+    assert sorted(row["id"] for row in (*training, *test)) == sorted(
+        row["id"] for row in rows(source)
+    )
+    other = tmp_path / "other"
+    run("init", other, "--train", source, "--seed", 1)
+    assert rows(other / "ml-test-data/essays_test.csv") != test
+
+
+def test_groups_stay_whole(tmp_path):
+    source = write_essays(tmp_path / "essays.csv")
+    new = tmp_path / "new"
+    ran = run("init", new, "--train", source, "--group-column", "writer")
+    assert ran.code == 0
+    assert f"ordinate tune -e {new} --group-column writer" in ran.out
+    parts = [
+        {row["writer"] for row in rows(new / place)}
+        for place in ("ml-training-data/essays.csv", "ml-test-data/essays_test.csv")
+    ]
+    assert not parts[0] & parts[1]
+    assert 8 <= len(rows(new / "ml-test-data/essays_test.csv")) <= 16
+
+
+def test_files_are_copied_as_they_are(tmp_path):
+    train, test = (write_essays(tmp_path / name, n) for name, n in (("a.csv", 30), ("b.csv", 9)))
+    new = tmp_path / "new"
+    ran = run("init", new, "--train", train, "--test", test)
+    assert (ran.code, ran.err) == (0, "")
+    assert (new / "ml-training-data/a.csv").read_bytes() == train.read_bytes()
+    assert (new / "ml-test-data/b.csv").read_bytes() == test.read_bytes()
+    (tmp_path / "more").mkdir()
+    same = write_essays(tmp_path / "more" / "a.csv", 9)
+    assert run("init", tmp_path / "two", "--train", train, "--test", same).code == 0
+    assert (tmp_path / "two/ml-test-data/a_test.csv").is_file()
+
+
+def test_columns_and_scale_are_named_and_later_commands_repeat_them(tmp_path):
+    names, levels = ("nr", "points", "words"), ("1", "2", "3")
+    source = write_essays(tmp_path / "essays.txt.csv", sep=";", names=names, levels=levels)
+    new = tmp_path / "new"
+    told = ("--label-column", "points", "--text-column", "words", "--id-column", "nr")
+    ran = run("init", new, "--train", source, *told, "--scale", "1..6", "--delimiter", ";")
+    assert (ran.code, ran.err) == (0, "")
+    said = f"ordinate check -e {new} {' '.join(told[:4])} --id-column nr --scale 1..6"
+    assert said in ran.out
+    words = said.split()[1:]
+    checked = run(*words)
+    assert (checked.code, checked.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("header", "arguments", "message"),
+    [
+        (
+            "id,points,text",
+            (),
+            "Which column of .* holds the levels\\? Name it with --label-column",
+        ),
+        ("id,level,words", (), "Name it with --text-column"),
+        ("id,level,text", ("--label-column", "no"), "has no column 'no' \\(--label-column\\)"),
+        ("id,level,text", ("--scale", "1..3"), "Label 'A1' .* is not on the scale"),
+        ("id,level,text", ("--test", "none.csv"), "none.csv"),
+        ("id,level,text", ("--seed", "-1"), "--seed takes an integer of at least 0"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_pass(tmp_path, header, arguments, message):
+    source = write_essays(tmp_path / "essays.csv", names=header.split(","))
+    ran = run("init", tmp_path / "new", "--train", source, *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert re.search(message, ran.err)
+    assert not (tmp_path / "new").exists()
+
+
+def test_test_data_need_training_data(tmp_path):
+    ran = run("init", tmp_path / "new", "--test", write_essays(tmp_path / "essays.csv"))
+    assert (ran.code, "--train" in ran.err) == (2, True)
+    ran = run("init", tmp_path / "new", "--train", tmp_path / "essays.md")
+    assert (ran.code, "CSV, TSV, JSONL or Parquet" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
+def test_a_stopped_run_of_own_texts_is_taken_up(tmp_path, monkeypatch, after):
+    source = write_essays(tmp_path / "essays.csv")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run("init", whole, "--train", source).code == 0
+    with monkeypatch.context() as patch:
+        _stop_after(patch, after)
+        assert run("init", stopped, "--train", source).code == 130
+    assert run("init", stopped, "--train", source).code == 0
+    assert contents(stopped) == contents(whole)
+    assert run("init", stopped, "--train", source).code == 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "dict"])
+def test_frames_are_laid_out_as_files_are(tmp_path, library):
+    table = {
+        "id": [f"e{k}" for k in range(20)],
+        "grade": [float(1 + k % 2) for k in range(20)],
+        "text": [f"text {k}, with a comma" for k in range(20)],
+    }
+    if library == "pyarrow":
+        frame = pytest.importorskip("pyarrow").table(table)
+    elif library == "dict":
+        frame = table
+    else:
+        frame = pytest.importorskip(library).DataFrame(table)
+    found = lay_out_experiment(tmp_path / "new", frame, scale="1..2")
+    assert found.flags == ("--scale", "1..2")
+    data = found.experiment.dataset("train")
+    assert (data.n, found.experiment.dataset("train_test").n) == (16, 4)
+    assert set(data.labels) == {"1", "2"}
+    assert data.texts[0].endswith("with a comma")
+    with pytest.raises(BadInput, match="pass a file or a data frame"):
+        lay_out_experiment(tmp_path / "other", 3)

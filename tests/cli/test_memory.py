@@ -131,8 +131,8 @@ def test_too_many_models_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "all.csv"
     path.write_bytes(b"\xff\xfe\x00 nothing that could be read")
     against = ",".join(f"m{k}" for k in range(500))
-    asked = ("--task", "regression", "--target", "y", "--predicted", "p", "--against", against)
-    ran = run("evaluate", path, *asked)
+    asked = ("--target", "y", "--predicted", "p", "--compare-with", against)
+    ran = run("evaluate-regression", path, *asked)
     assert (ran.code, ran.out) == (2, "")
     assert "Comparing takes 2 to 500 models, not 501." in ran.err
 

@@ -19,7 +19,7 @@ GOLD, SYSTEMS = sampled(3, CASES * SIZE, 4, (0.5, 0.9, 1.4))
 TOPICS = [f"t{index // SIZE:02}" for index in range(CASES * SIZE)]
 SCALE = ("--scale", "L0,L1,L2")
 WIDE = ("results.csv", "--gold", "level", "--systems", "a,b,c", *SCALE)
-RUNS = ("runs/*.tsv", "--gold", "gold.tsv", *SCALE)
+RUNS = ("runs/*.tsv", "--gold-file", "gold.tsv", *SCALE)
 QUICK = ("--resamples", "100")
 
 
@@ -68,7 +68,7 @@ def test_columns_of_one_file_are_judged_as_in_python():
 def test_runs_in_their_own_files_give_the_same_judgement_as_columns():
     found = judged(*RUNS, *NAMED)
     assert without_source(found) == without_source(expected())
-    assert found["source"]["joined"]["a"]["matched"] == CASES * SIZE
+    assert found["source"]["match_counts"]["a"]["matched"] == CASES * SIZE
 
 
 def test_without_test_cases_the_items_are_split_at_random():
@@ -92,7 +92,7 @@ def test_a_single_test_case_is_split_like_none(tmp_path):
                                   "runs/c.tsv", "runs/gold.tsv"]])  # fmt: skip
 def test_the_gold_file_among_the_runs_is_left_out_with_a_note(runs, tmp_path):
     (tmp_path / "gold.tsv").rename(tmp_path / "runs" / "gold.tsv")
-    found = judged(*runs, "--gold", "runs/gold.tsv", *SCALE, *NAMED, "--metrics", "mae")
+    found = judged(*runs, "--gold-file", "runs/gold.tsv", *SCALE, *NAMED, "--metrics", "mae")
     assert found["systems"] == list(NAMES)
     assert "runs/gold.tsv is the gold file, and no run." in found["notes"]
 
@@ -102,7 +102,16 @@ def test_the_help_fits_into_a_terminal():
 
 
 def test_options_are_those_of_python():
-    options = ("--alpha", "0.2", "--interval", "0.8", "--unanimity", "strict", "--seed", "2")
+    options = (
+        "--significance-level",
+        "0.2",
+        "--interval",
+        "0.8",
+        "--unanimity",
+        "strict",
+        "--seed",
+        "2",
+    )
     lists = ("--metrics", "mae,weighted_kappa(power=1)", "--references", "accuracy,mae")
     found = judged(*WIDE, "--test-case", "topic", *options, *lists)
     assert without_source(found) == without_source(
@@ -173,18 +182,18 @@ def test_a_report_is_not_overwritten_without_force(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((*WIDE, "--systems", "a,b"), "takes 3 systems or more, not 2"),
+        (("results.csv", "--gold", "level", "--systems", "a,b"), "takes 3 systems or more, not 2"),
         (("results.csv", "--gold", "level", "--systems", "a,b,x"), "no column 'x'"),
         (("results.csv", "--gold", "level", "--systems", "a,b,c", "--test-case", "x"), "no column"),
         (("runs/*.tsv",), "Name the file of gold levels with --gold"),
-        (("runs/*.tsv", "--gold", "nothing.tsv"), "nothing.tsv"),
+        (("runs/*.tsv", "--gold-file", "nothing.tsv"), "nothing.tsv"),
         ((*WIDE, "--value", "x"), "--value is for runs in their own files"),
         ((*WIDE, "--id", "x"), "--id is for runs in their own files"),
         ((*WIDE, "--lenient"), "--lenient is for runs in their own files"),
         ((*WIDE, "--metrics", "nope"), "no metric 'nope'"),
         ((*WIDE, "--references", "nope"), "no metric 'nope'"),
         ((*WIDE, "--cases", "1"), "split into 2 to 180"),
-        ((*WIDE, "--alpha", "2"), "alpha is the level of tests"),
+        ((*WIDE, "--significance-level", "2"), "alpha is the level of tests"),
         ((*WIDE, "--interval", "95"), "level of intervals"),
         ((*WIDE, "--resamples", "5"), "5 resamples are too few"),
     ],

@@ -53,7 +53,7 @@ def test_runs_joined_by_id_give_the_same_plan_as_columns():
 
 
 def test_one_system_has_widths_for_the_items_asked_for():
-    found = planned("pilot.csv", "--gold", "level", "--systems", "a", "--items", "48,192")
+    found = planned("pilot.csv", "--gold", "level", "--systems", "a", "--sizes", "48,192")
     small, large = found["outlooks"]
     assert (small["items"], large["items"]) == (48, 192)
     assert small["widths"]["a"] == pytest.approx(2 * large["widths"]["a"])
@@ -78,8 +78,8 @@ def test_the_shipped_example_can_be_planned_from():
         (("--systems", "a", "--difference", "0.1"), "A difference is between two systems"),
         (("--systems", "a,b", "--difference", "-1"), "must be above 0"),
         (("--systems", "a,b", "--power", "2"), "power is 0.5 to below 1"),
-        (("--systems", "a,b", "--items", "x"), "integers"),
-        (("--systems", "a,b", "--items", "0"), "1 or more"),
+        (("--systems", "a,b", "--sizes", "x"), "integers"),
+        (("--systems", "a,b", "--sizes", "0"), "1 or more"),
         (("--systems", "a,b", "--metric", "nope"), "no metric 'nope'"),
         (("--systems", "a,c"), "no column 'c'"),
     ],

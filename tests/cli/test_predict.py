@@ -49,7 +49,7 @@ def read(text: str) -> list[dict]:
 
 def test_without_more_the_winner_predicts_all_test_sets(made):
     ran = predict()
-    assert f"36 items predicted by {made[1]}" in ran.out
+    assert "36 items predicted by strong/logistic\n" in ran.out
     for stem, n in (("test", 24), ("other", 12)):
         found = read(Path(f"study/predictions/{made[1]}/{stem}.csv").read_text())
         assert len(found) == n

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 from pathlib import Path
 
 import naive_probabilities as naive
@@ -13,6 +14,7 @@ import pytest
 from command import run
 from naive_probabilities import sample
 
+from ordinate import evaluate
 from ordinate.results.calibration import DEFAULT_METRICS, Calibration
 
 LABELS = ("low", "mid", "high")
@@ -187,8 +189,9 @@ def test_items_that_a_run_lacks_are_not_lost_in_silence():
 
 def test_bins_are_as_many_as_asked_for():
     path = write(frame())
-    found = report(path, "--probabilities", "p_", "--bins", "4")["probabilities"]
-    assert close(found, in_memory(bins=4))
+    metrics = "brier,ece(bins=4)"
+    found = report(path, "--probabilities", "p_", "--metrics", metrics)["probabilities"]
+    assert close(found, in_memory(bins=4, metrics=metrics))
     assert [row["high"] for row in found["bins"]] == [0.25, 0.5, 0.75, 1.0]
     assert found["metrics"]["ece(bins=4)"]["value"] == pytest.approx(
         naive.ece(GOLD.tolist(), ROWS.tolist(), bins=4)
@@ -197,7 +200,8 @@ def test_bins_are_as_many_as_asked_for():
 
 @pytest.mark.parametrize("bins", ["0", "-1", "1001", "ten"])
 def test_bins_that_make_no_sense_are_refused(bins):
-    assert "bins" in refused(write(frame()), "--probabilities", "p_", f"--bins={bins}")
+    metric = f"ece(bins={bins})"
+    assert "bins" in refused(write(frame()), "--probabilities", "p_", "--metrics", metric)
 
 
 def test_metrics_of_both_kinds_may_be_named_together():
@@ -235,7 +239,7 @@ def test_sums_near_1_are_renormalized_where_asked():
 
 def test_intervals_can_be_left_out():
     path = write(frame())
-    found = report(path, "--probabilities", "p_", "--no-interval")["probabilities"]
+    found = report(path, "--probabilities", "p_", "--interval", "none")["probabilities"]
     assert found["interval"] is None
     assert all(worth["low"] is None for worth in found["metrics"].values())
 
@@ -329,3 +333,45 @@ def test_missing_gold_is_named():
     data.loc[20, "gold"] = None
     told = refused(write(data), "--probabilities", "p_")
     assert "items.csv: Gold labels are missing (row 21)" in told
+
+
+# --- subgroups and standard input -----------------------------------------------------------------
+
+
+def test_subgroups_of_probabilities_alone_are_what_python_says():
+    topics, writers = np.array(["x", "y"])[np.arange(150) % 2], np.arange(150) // 5
+    path = write(frame(topic=topics, writer=writers))
+    found = report(path, "--probabilities", "p_", "--by", "topic", "--groups", "writer")
+    labels = np.array(LABELS)[GOLD]
+    expected = evaluate(
+        *(labels, None, "low,mid,high"), probabilities=ROWS, by=topics, groups=writers
+    ).to_dict()
+    for name in ("metrics", "by", "groups", "confusion_matrix"):
+        assert close(found[name], json.loads(json.dumps(expected[name]))), name
+    assert list(found["by"]) == ["x", "y"]
+    assert found["source"]["predicted"] == "the most probable of p_low, p_mid, p_high"
+
+
+def test_gold_in_another_file_has_no_subgroups_of_probabilities_alone():
+    path = write(frame(topic="x"))
+    write(frame()[["essay", "gold"]], "gold.csv")
+    asked = ("--gold-file", "gold.csv", "--id", "essay", "--probabilities", "p_", "--by", "topic")
+    assert "need the gold levels in the same file" in refused(path, *asked)
+
+
+def test_standard_input_serves_predictions_and_probabilities(monkeypatch):
+    path = write(frame(guess=np.array(LABELS)[ROWS.argmax(axis=1)]))
+    asked = ("--predicted", "guess", "--probabilities", "p_")
+    expected = report(path, *asked)
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as a shell does
+        monkeypatch.setattr("sys.stdin", file)
+        found = report("-", *asked)
+    for name in ("metrics", "probabilities", "confusion_matrix"):
+        assert found[name] == expected[name]
+    assert found["source"]["files"] == ["standard input"]
+
+
+def test_a_pipe_that_would_be_read_twice_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    message = refused("pipe", "--predicted", "guess", "--probabilities", "p_")
+    assert "reads the items twice: name a file in place of 'pipe'" in message

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments import lay_out
-from saved_models import save_model
 
 from ordinate.cli.main import build_parser, main
 
@@ -111,7 +109,9 @@ def test_the_help_of_evaluate_explains_every_option(capsys):
         "--missing --format --output --items --force --fail-under --delimiter --encoding"
     )
     for option in options.split():
-        explained = re.search(rf"^  (-o.*?, )?{option}\b.*(\n {{6,}}.+)?", shown, re.MULTILINE)
+        name = option.removeprefix("--")
+        pattern = rf"^  (-o.*?, )?--(\[no-\])?{name}\b.*(\n {{6,}}.+)?"
+        explained = re.search(pattern, shown, re.MULTILINE)
         assert explained, option
         assert len(explained[0].split()) > 3, option
     for code in ("0", "2", "3", "130"):
@@ -174,15 +174,8 @@ def _lay_out(folder: Path, line: str) -> None:
     """Make the files of an example, with the columns that it names."""
     words = shlex.split(line.rpartition("|")[2])
     options = build_parser().parse_args(words[1:])
-    gold, predicted = options.gold or "gold", options.predicted or "predicted"
-    if options.experiment:
-        pytest.importorskip("sklearn")
-        save_model(lay_out(folder / options.experiment, sets=("strong",)), "strong")
-        return
-    if options.task == "regression":
-        rows = "".join(f"{k},{k + k % 3},{'ab'[k % 2]}\n" for k in range(9))
-        (folder / options.files[0]).write_text(f"{options.target},predicted,{options.by}\n{rows}")
-        return
+    given = vars(options)
+    gold, predicted = given.get("gold", "gold"), given.get("predicted", "predicted")
     labels = ["low", "mid", "high"] if options.scale == "low,mid,high" else ["A1", "B1", "C1"]
     if options.scale == "1..5":
         _parquet(
@@ -190,7 +183,7 @@ def _lay_out(folder: Path, line: str) -> None:
             {gold: [1, 5, 3], predicted: [1, 4, 3], "language": ["de", "fr", "de"]},
         )
         return
-    if options.gold_file:
+    if "gold_file" in given:
         rows = "".join(f"{k},{label}\n" for k, label in enumerate(labels))
         (folder / options.gold_file).write_text(f"{options.id},{gold}\n{rows}")
         answers = [{options.id: k, predicted: label} for k, label in enumerate(labels)]

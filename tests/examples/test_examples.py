@@ -11,6 +11,7 @@ from collections import Counter
 from importlib.resources import files
 
 import pytest
+from command import run
 
 import ordinate
 from ordinate.cli.main import main
@@ -149,3 +150,25 @@ def test_the_densities_have_gas_and_liquid_of_every_substance_but_no_order():
     assert found != sorted(found)
     assert 0.2 < sum(value < 100 for value in found) / len(found) < 0.6
     assert 0 < min(found) < max(found) < 800
+
+
+SHOWN = {
+    "evaluate": ("evaluate", "cefr", "--predicted", "predicted"),
+    "by": ("evaluate", "cefr", "--predicted", "predicted", "--by", "task"),
+    "clusters": ("evaluate", "systems", "--predicted", "tfidf", "--groups", "writer"),
+    "compare": ("compare", "systems", "--systems", "tfidf,forest,transformer,ensemble"),
+    "power": ("power", "systems", "--systems", "tfidf,forest", "--difference", "0.05"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_report_of_an_example_fits_a_page_and_with_fewer_columns_a_terminal(
+    name, tmp_path, monkeypatch
+):
+    command, example, *options = SHOWN[name]
+    arguments = (command, locate_example(example), "--gold", "gold", *options)
+    report = tmp_path / "report.txt"
+    assert run(*arguments, "-o", report).code == 0
+    assert max(map(len, report.read_text("utf-8").splitlines())) <= 100
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, run(*arguments).out.splitlines())) <= 80

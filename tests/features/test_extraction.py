@@ -169,7 +169,7 @@ def test_an_identical_request_does_nothing(experiment, monkeypatch):
     )
     again = extract_features(experiment, MAKER)
     assert again.already_complete
-    assert "nothing to do" in again.document().blocks[0]
+    assert "nothing to do" in again.document().verdict
     assert {path: path.stat().st_mtime_ns for path in first.path.rglob("*")} == times
 
 

@@ -15,15 +15,15 @@ from ordinate.classify.batch_prediction import (
 )
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.errors import BadInput, BadStore
-from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.features import extract_features, extraction, load_extractor
 from ordinate.features.concat import Concat
 from ordinate.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.features.tfidf import Tfidf
+from ordinate.readers.columns import DataColumns
 
 LEVELS = ("A1", "A2", "B1")
 WORDS = {"A1": "cat dog sun", "A2": "sea rain road", "B1": "moon tree town"}
@@ -167,14 +167,14 @@ def test_features_of_nobody_knows_whom_go_by_their_names(study):
 
 
 def test_a_tuned_model_knows_the_extractor_of_its_features(study):
-    quick = Settings(models="logistic", stage2_trials=1, folds=2, top_k=1)
-    first = tune(study, quick).winner.name
+    quick = Settings(models="logistic", trials=1, folds=2, top_k=1)
+    first = tune_experiment(study, quick).winner.name
     extractor = find_extractor_identity(read_extractor_manifest(study, "own"))
     assert extractor is not None
-    assert Manifest.read(study.root / "models" / first).config["extractor"] == extractor
+    assert load_model(study, first).config["extractor"] == extractor
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
-    second = tune(again, quick).winner.name
+    second = tune_experiment(again, quick).winner.name
     assert second != first
     model = load_model(again, second)
     predict_items(model, load_experiment_items(again, model, "test"))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinate.readers.campaign import Campaign, CampaignColumns, read_campaign
+from ordinate.readers.campaign import Campaign, read_campaign
+from ordinate.readers.columns import CampaignColumns
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
@@ -125,7 +126,7 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
 
 def check(campaign: Campaign, wanted: Expected) -> None:
     assert {file: kinds(campaign, file) for file in wanted.irregular} == wanted.irregular
-    assert campaign.joined == wanted.read
+    assert campaign.match_counts == wanted.read
     assert campaign.panel == wanted.panel
 
 

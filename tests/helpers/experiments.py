@@ -94,36 +94,36 @@ def _column(path: Path, header: str, cells: list[str]) -> None:
 
 
 def results_of(root: Path) -> dict[str, bytes]:
-    """Return what a run is to be judged by: its four files, and what was tested."""
-    latest = {path.name: path.read_bytes() for path in (root / "ho_multifeat_results").iterdir()}
-    tests = {path.name: path.read_bytes() for path in (root / "results").glob("*/test-*.json")}
-    return latest | tests
+    """Return what runs left in their results, but for manifests and studies, in which times are."""
+    return _read_files(root, "results")
 
 
 def models_of(root: Path) -> dict[str, bytes]:
     """Return the files of all saved models but their manifests, in which times stand."""
-    paths = [path for path in sorted((root / "models").rglob("*")) if path.is_file()]
+    return _read_files(root, "models")
+
+
+def _read_files(root: Path, folder: str) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
-        for path in paths
-        if path.name != "manifest.json"
+        for path in sorted((root / folder).rglob("*"))
+        if path.is_file() and path.name not in {"manifest.json", "studies.db"}
     }
 
 
 def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
     """Tune in a process of its own, and log each trial before it is made."""
-    from ordinate.classify import hyperparameter_search
     from ordinate.classify.settings import Settings
-    from ordinate.classify.tuning import tune
+    from ordinate.classify.tuning import tune_experiment
     from ordinate.experiment.folder import Experiment
+    from ordinate.search import hyperparameter_search
 
-    begun = hyperparameter_search._start_trial
+    start = hyperparameter_search._start_trial
 
-    def logged(context, name, kind, asked):
+    def start_logged(task, key, pending, end):
         with log.open("a", encoding="utf-8") as file:
-            part = f"{context.subset}/" if context.subset else ""
-            file.write(f"{part}{name}/{kind}/{asked.number}\n")
-        return begun(context, name, kind, asked)
+            file.write("/".join(filter(None, [task.subset, *key, str(pending.number)])) + "\n")
+        return start(task, key, pending, end)
 
-    hyperparameter_search._start_trial = logged
-    tune(Experiment.open(root), Settings(**settings))
+    hyperparameter_search._start_trial = start_logged
+    tune_experiment(Experiment.open(root), Settings(**settings))

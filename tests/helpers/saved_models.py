@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
-from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import compute_digest, create_folder, write_json
 from ordinate.features.extraction import find_extractor_identity
 from ordinate.metrics import find_metric
 from ordinate.models.classifiers import create_classifier
+from ordinate.readers.columns import DataColumns
 
 
 def save_model(
     root: Path,
     set_name: str,
-    kind: str = "logistic",
+    model_type: str = "logistic",
     *,
     metric: str = "cem_ord",
     suffix: str = "",
@@ -30,21 +30,21 @@ def save_model(
     scale = experiment.scale()
     features = experiment.features(set_name, "train")
     gold = experiment.dataset("train").gold(scale)
-    model = create_classifier(kind, size=len(scale)).fit(features.matrix, gold)
-    plan = CalibrationPlan.of(kind, scale, find_metric(metric), weighted=False)
-    decision = _decision(plan, model.predict(features.matrix), gold)
-    name = f"{set_name}-{kind}-{compute_digest([set_name, kind, metric, suffix])}"
-    config = {
-        "set": set_name,
-        "model_type": kind,
+    model = create_classifier(model_type, size=len(scale)).fit(features.matrix, gold)
+    plan = CalibrationPlan.of(model_type, scale, find_metric(metric), weighted=False)
+    calibration = _calibrate(plan, model.predict(features.matrix), gold)
+    name = f"{set_name}-{model_type}-{compute_digest([set_name, model_type, metric, suffix])}"
+    described = {
+        "sets": [set_name],
+        "scale": list(scale.labels),
         "features": len(features.names),
         "feature_names": compute_digest(list(features.names)),
         "extractor": find_extractor_identity(features.manifest),
-        "metric": metric,
     }
     with create_folder(root / "models" / name) as folder:
-        model.save(folder)
-        _seal(folder, name, decision, config)
+        (folder / "model").mkdir()
+        model.save(folder / "model")
+        _seal(folder, name, calibration, described | {"model": model_type, "metric": metric})
     return name
 
 
@@ -64,28 +64,30 @@ def save_vote(
     sets = {one.sets[0]: experiment.features(one.sets[0], "train") for one in loaded}
     each = [one.calibration.probabilities(one.compute_outputs(sets)) for one in loaded]
     gold = experiment.dataset("train").gold(scale)
-    decision = _decision(CalibrationPlan(scale, find_metric(metric)), np.mean(each, axis=0), gold)
+    plan = CalibrationPlan(scale, find_metric(metric))
+    calibration = _calibrate(plan, np.mean(each, axis=0), gold)
     name = f"vote-{compute_digest(members)}"
-    config = {"model_type": "vote", "members": members, "sets": list(sets), "metric": metric}
+    described = {"scale": list(scale.labels), "members": members, "sets": list(sets)}
     with create_folder(root / "models" / name) as folder:
-        _seal(folder, name, decision, config)
+        _seal(folder, name, calibration, described | {"model": "vote", "metric": metric})
     return name
 
 
-def _decision(plan: CalibrationPlan, answers: Any, gold: Any) -> OutputCalibration:
+def _calibrate(plan: CalibrationPlan, outputs: Any, gold: Any) -> OutputCalibration:
     """Learn it on the same items: how good it is does not matter here."""
-    found = plan.fit(answers, gold)
-    return found.calibrate_sets(found.probabilities(answers), gold)
+    found = plan.fit(outputs, gold)
+    return found.calibrate_sets(found.probabilities(outputs), gold)
 
 
 def crown(root: Path, name: str) -> None:
     """Say that a model won the latest run."""
-    folder = root / "ho_multifeat_results"
+    folder = root / "results"
     folder.mkdir(exist_ok=True)
-    (folder / "stage2_optimization_results.json").write_text(json.dumps({"winner": name}), "utf-8")
+    (folder / "results.json").write_text(json.dumps({"winner": name}), "utf-8")
 
 
-def _seal(folder, name, decision, config) -> None:
-    write_json(folder / "calibration.json", decision.to_dict())
-    made = Manifest.of(folder, "model", name, config=config, data={}, seed=0, command="test")
-    made.write(folder)
+def _seal(folder, name, calibration, described) -> None:
+    write_json(folder / "calibration.json", calibration.to_dict())
+    write_json(folder / "description.json", {"task": "classification"} | described)
+    config = {name: described[name] for name in ("model", "metric")} | {"task": "classification"}
+    Manifest.of(folder, "model", name, config=config, data={}, seed=0, command="test").write(folder)

@@ -3,15 +3,15 @@
 import json
 
 from ordinate.classify.settings import Settings
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
 
-QUICK = Settings(models="logistic,regression", stage2_trials=3, folds=3, top_k=1)
+QUICK = Settings(models="logistic,regression", trials=3, folds=3, top_k=1)
 
 
 def tuned(root, settings=QUICK, **options):
-    return tune(Experiment.open(root), settings, **options)
+    return tune_experiment(Experiment.open(root), settings, **options)
 
 
-def stage2(root) -> dict:
-    return json.loads((root / "ho_multifeat_results/stage2_optimization_results.json").read_text())
+def read_results(root) -> dict:
+    return json.loads((root / "results/results.json").read_text())

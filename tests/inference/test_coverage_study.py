@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ordinate.inference.coverage_warnings import _load_coverage
+from ordinate.inference.small_samples import _load_coverage
 from ordinate.metrics import find_metric
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -8,8 +8,8 @@ import pytest
 from oracles import confusion, labels, sample
 from strategies import scale_of
 
-from ordinate.inference import ConfidenceIntervals, coverage_warnings, estimate_metrics
-from ordinate.inference.coverage_warnings import (
+from ordinate.inference import ConfidenceIntervals, estimate_metrics, small_samples
+from ordinate.inference.small_samples import (
     STUDIED_LEVELS,
     STUDIED_SIZES,
     describe_undercoverage,
@@ -31,7 +31,7 @@ SAID = "95 % intervals cover {} % in tables like this"
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
-    monkeypatch.setattr(coverage_warnings, "_load_coverage", lambda: KNOWN)
+    monkeypatch.setattr(small_samples, "_load_coverage", lambda: KNOWN)
 
 
 def table_of(gold):
@@ -97,7 +97,7 @@ def test_estimates_say_what_is_doubted_and_stay_what_they_are(monkeypatch):
 
 def test_a_doubt_comes_after_what_else_is_to_be_said(monkeypatch):
     monkeypatch.setattr(
-        coverage_warnings, "_load_coverage", lambda: {("f1_macro", 3, 200, "1:100"): 0.77}
+        small_samples, "_load_coverage", lambda: {("f1_macro", 3, 200, "1:100"): 0.77}
     )
     found = estimate_metrics(
         [find_metric("f1_macro")], table_of([5, 150, 150]), ConfidenceIntervals(resamples=100)

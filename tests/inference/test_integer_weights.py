@@ -9,8 +9,9 @@ from strategies import scale_of
 
 from ordinate.inference import estimate_metrics
 from ordinate.metrics import find_metric
-from ordinate.readers import LabelColumns, count_files
-from ordinate.readers.systems import SystemColumns, count_systems
+from ordinate.readers.columns import LabelColumns, SystemColumns
+from ordinate.readers.confusion import count_files
+from ordinate.readers.systems import count_systems
 from ordinate.scale.encoding import CHUNK, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 

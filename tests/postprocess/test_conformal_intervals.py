@@ -46,7 +46,8 @@ ALPHAS = st.sampled_from([0.05, 0.1, 0.2, 0.25, 0.5, 0.9])
 def test_the_reach_is_the_quantile_of_the_residuals(rows, alpha, normalize):
     y, p, spread = np.array(rows).T
     given_ = spread if normalize else None
-    lower, upper = SplitConformal(alpha, normalize=normalize).fit(y, p, given_).predict(p, given_)
+    fitted = SplitConformal(alpha, normalize=normalize).fit(p, y, spread=given_)
+    lower, upper = fitted.predict(p, spread=given_)
     unit = spread if normalize else np.ones(len(y))
     reach = naive_quantile((np.abs(y - p) / unit).tolist(), alpha) * unit
     np.testing.assert_allclose(lower, p - reach, atol=1e-9)
@@ -56,7 +57,7 @@ def test_the_reach_is_the_quantile_of_the_residuals(rows, alpha, normalize):
 @given(ROWS, ALPHAS)
 def test_each_side_has_its_own_quantile(rows, alpha):
     y, p, _ = np.array(rows).T
-    band = SplitConformal(alpha, symmetric=False).fit(y, p).predict(p)
+    band = SplitConformal(alpha, symmetric=False).fit(p, y).predict(p)
     half = Fraction(str(alpha)) / 2
     np.testing.assert_allclose(band.lower, p - naive_quantile(p - y, half), atol=1e-9)
     np.testing.assert_allclose(band.upper, p + naive_quantile(y - p, half), atol=1e-9)
@@ -68,10 +69,10 @@ def test_groups_are_the_same_as_fitting_each_alone(rows, alpha, data):
     y, p, _ = np.array(rows).T
     names = st.lists(st.sampled_from("xy"), min_size=len(y), max_size=len(y))
     groups = np.array(data.draw(names))
-    band = SplitConformal(alpha).fit(y, p, groups=groups).predict(p, groups=groups)
+    band = SplitConformal(alpha).fit(p, y, groups=groups).predict(p, groups=groups)
     for name in set(groups):
         mine = groups == name
-        alone = SplitConformal(alpha).fit(y[mine], p[mine]).predict(p[mine])
+        alone = SplitConformal(alpha).fit(p[mine], y[mine]).predict(p[mine])
         assert band.lower[mine].tolist() == alone.lower.tolist()
         assert band.upper[mine].tolist() == alone.upper.tolist()
 
@@ -79,13 +80,13 @@ def test_groups_are_the_same_as_fitting_each_alone(rows, alpha, data):
 def test_a_target_as_far_away_as_the_threshold_is_held_whatever_is_rounded():
     tenths = np.arange(-200, 200) / 10
     for step in (0.7, 2.7, 3.3):
-        intervals = SplitConformal(0.5).fit([1000.1 + step], [1000.1])
+        intervals = SplitConformal(0.5).fit([1000.1], [1000.1 + step])
         lower, upper = intervals.predict(tenths)
         assert (tenths + step <= upper).all()
         assert (tenths - step >= lower).all()
         unit = np.full(400, 0.3)
-        intervals = SplitConformal(0.5, normalize=True).fit([step], [0.0], [0.3])
-        lower, upper = intervals.predict(tenths, unit)
+        intervals = SplitConformal(0.5, normalize=True).fit([0.0], [step], spread=[0.3])
+        lower, upper = intervals.predict(tenths, spread=unit)
         assert (tenths + step <= upper).all()
         assert (upper - tenths < step + 1e-9).all()
 
@@ -106,7 +107,7 @@ def test_too_few_items_have_intervals_without_ends_and_a_note():
 
 def test_groups_with_few_items_and_new_groups_are_named():
     groups = ["many"] * 20 + ["few"] * 3
-    intervals = SplitConformal(0.1).fit(np.arange(23.0), np.zeros(23), groups=groups)
+    intervals = SplitConformal(0.1).fit(np.zeros(23), np.arange(23.0), groups=groups)
     band = intervals.predict([0, 0, 0], groups=["many", "few", "new"])
     assert np.isfinite(band.upper).tolist() == [True, False, False]
     few = "alpha=0.1 needs 9 items of each group, and there were fewer of few: such intervals "
@@ -127,7 +128,7 @@ def covered(draw, alpha, *, normalize=False, symmetric=True, resamples=200, n=60
         y, p, spread = draw(rng, n + new)
         told = (spread[:n], spread[n:]) if normalize else (None, None)
         intervals = SplitConformal(alpha, normalize=normalize, symmetric=symmetric)
-        lower, upper = intervals.fit(y[:n], p[:n], told[0]).predict(p[n:], told[1])
+        lower, upper = intervals.fit(p[:n], y[:n], spread=told[0]).predict(p[n:], spread=told[1])
         shares.append(((lower <= y[n:]) & (y[n:] <= upper)).mean())
     return np.mean(shares), np.std(shares, ddof=1) / math.sqrt(resamples)
 
@@ -173,9 +174,9 @@ def test_coverage_over_fresh_draws_is_at_least_what_is_promised(draw, options, a
 def test_normalised_intervals_hold_items_of_small_and_large_spread_alike():
     rng = np.random.default_rng(20)
     y, p, _ = uneven(rng, 4000)
-    plain = SplitConformal(0.1).fit(y[:2000], p[:2000]).predict(p[2000:])
-    fitted = SplitConformal(0.1, normalize=True).fit(y[:2000], p[:2000], p[:2000])
-    told = fitted.predict(p[2000:], p[2000:])
+    plain = SplitConformal(0.1).fit(p[:2000], y[:2000]).predict(p[2000:])
+    fitted = SplitConformal(0.1, normalize=True).fit(p[:2000], y[:2000], spread=p[:2000])
+    told = fitted.predict(p[2000:], spread=p[2000:])
     sides = np.where(p[2000:] < 2, "low", "high")
     shares = [
         find_metric("interval_coverage", PredictionIntervals)(
@@ -199,24 +200,36 @@ def test_it_is_an_estimator_of_scikit_learn():
         intervals.predict([1.0])
 
 
+def test_the_order_is_that_of_scikit_learn_and_a_table_in_the_wrong_place_is_refused():
+    predictions, targets = np.zeros(19), np.arange(19.0)
+    band = SplitConformal(0.2, symmetric=False).fit(predictions, targets).predict([0.0])
+    assert band.upper[0] == pytest.approx(17.0)  # predictions are too low, never too high
+    assert band.lower[0] == pytest.approx(1.0)
+    with pytest.raises(BadInput, match="The predictions come first"):
+        SplitConformal(0.2).fit(targets, predictions[:, None])
+    SplitConformal(0.2).fit(predictions[:, None], targets)
+    with pytest.raises(TypeError, match="positional"):
+        SplitConformal(0.2, normalize=True).fit(targets, predictions, np.ones(19))
+
+
 def test_bad_input_is_refused():
-    fitted = SplitConformal(0.5).fit([1, 2, 3], [1, 2, 4])
+    fitted = SplitConformal(0.5).fit([1, 2, 4], [1, 2, 3])
     with pytest.raises(BadOption, match="alpha=1 is not a number between 0 and 1"):
         SplitConformal(1).fit([1], [1])
     with pytest.raises(BadValues, match="target of row 2 is nan"):
-        SplitConformal().fit([1, np.nan], [1, 2])
+        SplitConformal().fit([1, 2], [1, np.nan])
     with pytest.raises(BadValues, match="prediction of row 1 is inf"):
         fitted.predict([np.inf])
     with pytest.raises(UnequalLengths, match="2 targets and 1 predictions"):
-        SplitConformal().fit([1, 2], [1])
+        SplitConformal().fit([1], [1, 2])
     with pytest.raises(NoItems, match="there are no rows"):
         SplitConformal().fit([], [])
     with pytest.raises(BadInput, match=r"normalize=True\) needs a spread"):
         SplitConformal(normalize=True).fit([1], [1])
     with pytest.raises(BadInput, match=r"normalize=False\) takes no spread"):
-        fitted.predict([1], [1])
+        fitted.predict([1], spread=[1])
     with pytest.raises(BadValues, match=r"spread of row 2 is 0.0, not a number above 0"):
-        SplitConformal(normalize=True).fit([1, 2], [1, 2], [1, 0])
+        SplitConformal(normalize=True).fit([1, 2], [1, 2], spread=[1, 0])
     with pytest.raises(BadInput, match="Groups were given to predict, but not to fit"):
         fitted.predict([1], groups=["a"])
     with pytest.raises(BadInput, match="Groups were given to fit, so predict needs them"):
@@ -226,7 +239,7 @@ def test_bad_input_is_refused():
 
 
 def test_no_predictions_have_no_intervals():
-    assert len(SplitConformal(0.5).fit([1, 2, 3], [1, 2, 4]).predict([])) == 0
+    assert len(SplitConformal(0.5).fit([1, 2, 4], [1, 2, 3]).predict([])) == 0
 
 
 # --- limits --------------------------------------------------------------------------------------

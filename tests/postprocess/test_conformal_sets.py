@@ -23,8 +23,12 @@ from ordinate.errors import (
     UnequalLengths,
 )
 from ordinate.inference.small_samples import wilson_interval
-from ordinate.postprocess.conformal_sets import OrdinalConformalSets, compute_nonconformity_scores
-from ordinate.postprocess.prediction_sets import PredictionSets, evaluate_prediction_sets
+from ordinate.postprocess.conformal_sets import (
+    OrdinalConformalSets,
+    PredictionSets,
+    compute_nonconformity_scores,
+    evaluate_prediction_sets,
+)
 from ordinate.scale import Scale
 
 # --- oracles in plain Python ---------------------------------------------------------------------

@@ -46,7 +46,9 @@ def test_every_format_gives_the_same_panel(name, data):
     assert campaign.panel == PANEL
     assert campaign.irregular == ()
     assert campaign.files == ("gold.tsv", name)
-    assert campaign.joined == {"run": {"matched": 4, "predicted": 4, "missing": 0, "unknown": 0}}
+    assert campaign.match_counts == {
+        "run": {"matched": 4, "predicted": 4, "missing": 0, "unknown": 0}
+    }
 
 
 def test_same_ids_in_two_test_cases_are_two_items():

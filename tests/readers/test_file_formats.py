@@ -28,15 +28,15 @@ ROWS = {
     "p": [2.0 * (k % 11) for k in range(30)],
 }
 COMMANDS = {
-    "evaluate": ("evaluate", "{}", "--no-interval"),
+    "evaluate": ("evaluate", "{}", "--interval", "none"),
     "compare": ("compare", "{}", "--systems", "predicted,gold2", "--metrics", "accuracy"),
     "regression": (
-        *("evaluate", "{}", "--task", "regression", "--target", "y"),
-        *("--predicted", "p", "--no-interval"),
+        *("evaluate-regression", "{}", "--target", "y"),
+        *("--predicted", "p", "--interval", "none"),
     ),
-    "surrogate": (
-        *("surrogate", "train", "{}", "--target", "y", "--features", "x,p"),
-        *("--model", "poly_ridge", "--folds", "2", "-o", "{out}"),
+    "tune-regression": (
+        *("tune-regression", "{}", "--target", "y", "--features", "x,p", "--trials", "1"),
+        *("--models", "poly_ridge", "--folds", "2", "-e", "{out}"),
     ),
 }
 NAMES = st.sampled_from([*ROWS, "gold2", "other", "c0", "json"])

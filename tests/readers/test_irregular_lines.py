@@ -41,7 +41,7 @@ def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
         IrregularityKind.QUOTES,
     }
     check(campaign, wanted)
-    assert campaign.panel.dropped == 100_000 - campaign.joined["run"]["predicted"] > 0
+    assert campaign.panel.dropped == 100_000 - campaign.match_counts["run"]["predicted"] > 0
 
 
 @pytest.mark.parametrize("by_test_case", [True, False])

@@ -8,7 +8,8 @@ import pytest
 from regression_files import delimited, items, value, write
 
 from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
-from ordinate.readers.regression import RegressionColumns, sum_files
+from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.regression import sum_files
 
 # --- what is no number ---------------------------------------------------------------------------
 

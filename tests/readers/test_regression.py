@@ -27,7 +27,8 @@ from regression_files import (
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
 from ordinate.readers import duckdb_connection, regression_pooling
 from ordinate.readers import regression_sums as sums
-from ordinate.readers.regression import RegressionColumns, RegressionData, sum_files
+from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.regression import RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments, bin_error_sizes
@@ -42,7 +43,7 @@ def test_every_format_gives_what_long_doubles_give(form):
     close(found.moments, oracle(rows))
     same(found.moments, moments(rows, constants=found.moments.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
-    assert (found.joined, found.by, found.groups, found.previous) == (None, [], None, None)
+    assert (found.match_counts, found.by, found.groups, found.previous) == (None, [], None, None)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -280,7 +281,7 @@ def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     assert found.bounds.plain == pytest.approx(whole.bounds.plain, rel=1e-12)
     alive = sum(row["weight"] > 0 for row in rows)
     matched = {"matched": alive, "missing": 0, "unknown": 0}
-    assert found.joined == (matched if "id" in way else None)
+    assert found.match_counts == (matched if "id" in way else None)
     assert found.files == (gold, guesses)
 
 
@@ -296,7 +297,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
         sum_files(["guesses.csv"], columns)
     found = sum_files(["guesses.csv"], columns, missing="drop")
     close(found.moments, oracle(rows[3:]))
-    assert found.joined == {"matched": 17, "missing": 3, "unknown": 1}
+    assert found.match_counts == {"matched": 17, "missing": 3, "unknown": 1}
     assert found.moments.dropped == 3
 
 

@@ -17,7 +17,7 @@ from ordinate.errors import (
     NoItems,
     OffScale,
 )
-from ordinate.readers.item_query import LabelColumns
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
@@ -86,7 +86,7 @@ def test_every_format_has_the_same_summary(name):
     found = count(write(frame(), name))
     same(found.blocks, in_memory())
     assert found.columns == ("p_low", "p_mid", "p_high")
-    assert (found.gold, found.files, found.joined) == ("level", (name,), None)
+    assert (found.gold, found.files, found.match_counts) == ("level", (name,), None)
 
 
 def test_single_precision_and_decimals_are_numbers():
@@ -165,7 +165,7 @@ def test_gold_is_joined_by_id_whatever_the_order():
     run = write(halves(), "run.csv")
     found = count(run, gold_file="gold.csv", id="essay")
     same(found.blocks, in_memory())
-    assert found.joined == {"matched": 120, "missing": 0, "unknown": 0}
+    assert found.match_counts == {"matched": 120, "missing": 0, "unknown": 0}
     weighted = count(run, gold_file="gold.csv", id="essay", weights="weight")
     same(weighted.blocks, in_memory(weights=WEIGHTS))
 
@@ -193,7 +193,7 @@ def test_an_item_without_probabilities_is_not_lost_in_silence():
     with pytest.raises(MissingLabels, match=r"3 of 120 rows .*\(id e000, id e001, id e002\).*drop"):
         count(run, gold_file="gold.csv", id="essay")
     found = count(run, gold_file="gold.csv", id="essay", missing="drop")
-    assert found.joined == {"matched": 117, "missing": 3, "unknown": 0}
+    assert found.match_counts == {"matched": 117, "missing": 3, "unknown": 0}
     assert (found.blocks.n, found.blocks.dropped) == (117, 3)
     kept = Reliability.of(np.array(LABELS)[GOLD][3:], ROWS[3:], SCALE, PARTS)
     np.testing.assert_allclose(found.blocks.scores.weighted, kept.scores.weighted)
@@ -203,7 +203,7 @@ def test_items_that_gold_does_not_know_are_counted_and_left_out():
     run = write(halves(), "run.csv")
     write(frame()[["essay", "level"]][10:], "gold.csv")
     found = count(run, gold_file="gold.csv", id="essay")
-    assert found.joined == {"matched": 110, "missing": 0, "unknown": 10}
+    assert found.match_counts == {"matched": 110, "missing": 0, "unknown": 10}
     assert (found.blocks.n, found.blocks.dropped) == (110, 0)
 
 

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
-from ordinate.readers.systems import SystemColumns, count_systems
+from ordinate.readers.columns import SystemColumns
+from ordinate.readers.systems import count_systems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
@@ -178,7 +179,7 @@ def test_an_item_of_weight_0_may_hold_anything_and_is_known():
     assert wide(rows, weights="w").panel == in_python(ROWS[:20], weighted=True)
     found = runs(split(rows), weights="w")
     assert found.panel == in_python(ROWS[:20], weighted=True)
-    assert {part["unknown"] for part in found.joined.values()} == {0}
+    assert {part["unknown"] for part in found.match_counts.values()} == {0}
 
 
 # --- where it came from --------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def test_each_run_says_what_matched():
     with Path("c.csv").open("a") as file:
         file.write("x1,A1\nx2,C1\nx3,ZZ\n")
     found = runs(paths, "drop")
-    assert found.joined == {
+    assert found.match_counts == {
         "a": {"matched": 150, "missing": 0, "unknown": 0},
         "b": {"matched": 146, "missing": 4, "unknown": 0},
         "c": {"matched": 150, "missing": 0, "unknown": 3},

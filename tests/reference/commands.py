@@ -389,7 +389,7 @@ def list_quantities() -> Iterator[Step]:
             "real-weights": f"{asked} --weights w --against linear --metrics all",
             "whole-weights": f"{asked} --weights times --against linear --bins 650 --by family",
             "groups": f"{asked} --groups lab --against linear,forest --lower lo --upper hi",
-            "poisson": f"{asked} --interval-method poisson --draws 200 --seed 6 --metrics all",
+            "poisson": f"{asked} --poisson --draws 200 --seed 6 --metrics all",
             "level": f"{asked} --interval 0.8 --residuals --against linear --bins 650",
             "no-interval": f"{asked} --no-interval --residuals --lower lo --upper hi --against"
             " forest --shifted elsewhere.csv",
@@ -458,7 +458,7 @@ def list_catalogues() -> Iterator[Step]:
 def _list_judgements() -> Iterator[Step]:
     scale = "--scale low,mid,high --draws 200"
     wide = f"campaign.csv --gold gold --systems v,w,x,y,z {scale}"
-    named = "--gold gold.tsv --test-case entity --id tweet --value polarity"
+    named = "--gold-file gold.tsv --test-case entity --id tweet --value polarity"
     yield try_forms("meta/columns", "meta", f"{wide} --test-case topic")
     yield try_json(
         "meta",

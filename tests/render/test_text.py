@@ -61,8 +61,8 @@ def test_columns_go_in_the_order_that_the_grid_says_and_are_named():
     report = " ".join(show(WIDE, 45).split())
     assert "0.75 (" not in report
     assert "majority" in report.split("Not shown")[0]
-    assert "Not shown at this width: attainable. A file (-o) and" in report
-    assert "Not shown at this width: majority, attainable." in " ".join(show(WIDE, 35).split())
+    assert "Not shown at this width: attainable (-o FILE or --format json has" in report
+    assert "Not shown at this width: majority, attainable (" in " ".join(show(WIDE, 35).split())
 
 
 def test_words_are_wrapped_and_numbers_are_not():

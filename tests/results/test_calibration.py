@@ -15,12 +15,13 @@ from naive_probabilities import sample
 
 from ordinate.errors import BadOption, BadProbabilities, MissingLabels, OrdinateError, UnknownMetric
 from ordinate.inference import ConfidenceIntervals
-from ordinate.metrics import list_metrics
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.render import RENDERERS, render
 from ordinate.results.calibration import DEFAULT_METRICS, NOT_CLUSTERED_NOTE, Calibration
-from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
 from ordinate.results.evaluation import evaluate
+from ordinate.results.text_reports import calibration_report
 from ordinate.scale import Scale
+from ordinate.summaries.regression import Moments
 from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, ReliabilityParts
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -52,6 +53,56 @@ def test_the_usual_metrics_and_all():
     every = judged(metrics="all").metrics
     assert set(every) == {metric.name for metric in list_metrics(Reliability)}
     assert list(judged(metrics="brier,ece(bins=5)").metrics) == ["brier", "ece(bins=5)"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("given", ["array", "frame"])
+def test_each_subgroup_has_the_calibration_that_it_has_alone(given, weighted):
+    by = np.random.default_rng(3).choice(["north", "south"], 400)
+    weights = np.random.default_rng(4).integers(0, 3, 400) if weighted else None
+    order = [*reversed(CEFR)]
+    frame = pd.DataFrame(ROWS[:, ::-1], columns=order)
+    rows = frame if given == "frame" else ROWS
+    result = evaluate(LABELS, probabilities=rows, by=by, scale="cefr", weights=weights)
+    assert set(result.by) == {"north", "south"}
+    for name, part in result.by.items():
+        own = by == name
+        alone = judged(LABELS[own], ROWS[own], weights=None if weights is None else weights[own])
+        assert part.probabilities == alone
+        assert part.confusion_matrix.n == part.probabilities.summary.n
+    table = result.list_tables()["metrics"]
+    assert {row["group"] for row in table if row["metric"] == "brier"} == {"", "north", "south"}
+    assert f"{result.by['north'].probabilities.metrics['brier'].value:.3f}" in render(result)
+
+
+def test_a_subgroup_without_probabilities_has_no_calibration():
+    rows = ROWS.copy()
+    by = np.where(np.arange(400) < 40, "empty", "full")
+    rows[by == "empty"] = np.nan
+    options = {"by": by, "scale": "cefr", "missing": "drop"}
+    result = evaluate(LABELS, LABELS, probabilities=rows, **options)
+    assert result.by["empty"].probabilities is None
+    assert result.by["full"].probabilities.summary.n == 360
+    render(result)
+
+
+def test_a_seed_is_that_of_the_simulation_and_may_not_contradict_the_intervals():
+    few = ConfidenceIntervals(resamples=200, seed=5)
+    assert judged(interval=few, seed=5) == judged(interval=few)
+    assert judged(seed=5).interval == ConfidenceIntervals(seed=5)
+    with pytest.raises(BadOption, match="seed=6 contradicts the seed=5"):
+        judged(interval=few, seed=6)
+
+
+def test_no_metric_and_a_metric_of_labels_are_refused():
+    with pytest.raises(BadOption, match="No metric was named"):
+        judged(metrics=[])
+    with pytest.raises(BadOption, match="mae is a metric of labels, and a metric of probabilities"):
+        judged(metrics=[find_metric("mae")])
+    with pytest.raises(BadOption, match="rmse is a metric of regression, and a metric of labels"):
+        evaluate(LABELS, LABELS, "cefr", [find_metric("rmse", Moments)])
+    with pytest.raises(BadOption, match="accuracy is a metric of labels: it takes a ConfusionMat"):
+        find_metric("accuracy")(judged().summary)
 
 
 def test_the_bins_of_the_report_are_those_of_its_metrics():
@@ -359,7 +410,7 @@ def test_the_example_of_the_document_has_the_error_of_its_own_bins():
 
 LAYOUT = """\
 ================================================================================
-CEFR CALIBRATION REPORT (Soft Probabilities)
+CALIBRATION REPORT (Soft Probabilities)
 ================================================================================
 
 Expected Calibration Error (ECE): 0.23
@@ -391,19 +442,19 @@ C2                  0.65         0.88        800
 
 
 def test_the_report_has_the_layout_of_the_document():
-    assert cefr_calibration_report(*of_document()) == LAYOUT
+    assert calibration_report(*of_document()) == LAYOUT
 
 
 def test_names_digits_and_bins():
     names = [f"Level {k}" for k in range(6)]
     gold, rows = of_document()
-    text = cefr_calibration_report(gold, rows, list(CEFR), names, n_bins=4, digits=3)
+    text = calibration_report(gold, rows, list(CEFR), names, n_bins=4, digits=3)
     assert "Expected Calibration Error (ECE): 0.2" in text
     assert text.count("(0.") == 4
     assert "(0.25, 0.50]" in text
     assert re.search(r"^Level 0 +0\.623 +0\.780 +900$", text, re.MULTILINE) is not None
     for given in (np.array(names), tuple(names)):
-        assert cefr_calibration_report(gold, rows, CEFR, given, 4, 3) == text
+        assert calibration_report(gold, rows, CEFR, given, 4, 3) == text
 
 
 def test_long_and_wide_names_keep_the_columns_straight():
@@ -433,7 +484,7 @@ def test_ranges_can_be_told_apart_in_many_bins():
 
 def test_the_levels_of_the_language_test_are_the_usual_ones():
     with pytest.raises(BadProbabilities, match="3 columns of probabilities for the 6 levels A1 <"):
-        cefr_calibration_report(["A1"], [[0.2, 0.3, 0.5]])
+        calibration_report(["A1"], [[0.2, 0.3, 0.5]])
     for bins in (0, 5000):
         with pytest.raises(BadOption, match="an integer"):
-            cefr_calibration_report(["A1"], [[1.0, 0, 0, 0, 0, 0]], n_bins=bins)
+            calibration_report(["A1"], [[1.0, 0, 0, 0, 0, 0]], n_bins=bins)

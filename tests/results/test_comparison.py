@@ -6,14 +6,13 @@ import pytest
 from comparisons import DRAWS, GOLD, SCALE, SIZE, SYSTEMS, WAYS, board_of, compared
 from panels import by_label, labels, panel_of, sampled, value
 
-from ordinate.errors import (
-    MissingLabels,
-)
+from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import ConfidenceIntervals, system_differences
 from ordinate.metrics import find_metric
 from ordinate.results.arguments import DEFAULT_METRICS
 from ordinate.results.comparison import compare
 from ordinate.results.evaluation import evaluate
+from ordinate.summaries.regression import Moments
 
 # --- each system is what it is alone --------------------------------------------------------------
 
@@ -145,6 +144,27 @@ def test_another_order_of_the_items_changes_nothing():
     board = board_of(GOLD, SYSTEMS)
     turned = {name: answers[::-1] for name, answers in SYSTEMS.items()}
     assert board.to_dict() == board_of(GOLD[::-1], turned).to_dict()
+
+
+def test_intervals_with_all_choices_say_level_resamples_and_seed_and_nothing_contradicts_them():
+    few = ConfidenceIntervals(0.9, "bca", DRAWS, seed=5)
+    options = {"scale": SCALE, "metrics": "mae"}
+    found = compare(labels(GOLD), by_label(SYSTEMS), interval=few, **options)
+    plain = compare(
+        labels(GOLD), by_label(SYSTEMS), interval=0.9, resamples=DRAWS, seed=5, **options
+    )
+    assert found.leaderboards["mae"].pairs == plain.leaderboards["mae"].pairs
+    methods = [{x.estimate.method for x in x.leaderboards["mae"].standings} for x in (found, plain)]
+    assert methods == [{"bca"}, {"delta"}]
+    for wrong, match in (
+        ({"interval": few, "seed": 6}, "seed=6 contradicts the seed=5"),
+        ({"interval": few, "resamples": 7}, f"resamples=7 contradicts the resamples={DRAWS}"),
+        ({"interval": None}, "compared at a confidence level"),
+        ({"interval": ConfidenceIntervals(stratified=True)}, "not stratified"),
+        ({"metrics": [find_metric("rmse", Moments)]}, "a metric of labels is needed here"),
+    ):
+        with pytest.raises(BadOption, match=match):
+            compare(labels(GOLD), by_label(SYSTEMS), **options | wrong)
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another():

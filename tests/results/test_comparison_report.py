@@ -42,6 +42,15 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
     assert "no difference from twin" in found
 
 
+def test_the_differences_are_shown_of_every_metric_that_has_a_margin():
+    metrics = "accuracy,mae,quadratic_kappa"
+    shown = words(compared(GOLD, SYSTEMS, metrics, margins={"mae": 0.1}))
+    assert "Differences in accuracy (" in shown
+    assert "Differences in mae (" in shown
+    assert "Differences in quadratic_kappa (" not in shown
+    assert "inferior" in shown
+
+
 def test_the_conclusion_is_the_same_whoever_comes_first():
     turned = dict(reversed(SYSTEMS.items()))
     assert board_of(GOLD, SYSTEMS).conclusion.startswith("s0 leads on mae")
@@ -191,8 +200,7 @@ def test_very_small_p_values_are_not_shown_as_0():
 
 def test_the_report_says_by_which_methods_the_intervals_were_found():
     shown = words(compared(GOLD, SYSTEMS, "accuracy,macro_mae"))
-    assert "Intervals by Wilson: s0" in shown
-    assert "Intervals by MOVER over the levels: " in shown
+    assert "Intervals by Wilson: accuracy; by MOVER over the levels: macro_mae." in shown
 
 
 NASTY = ["\x1b[31mred\x1b[0m", "\x9b31m", "new\nline", "\u202eback"]

@@ -96,7 +96,9 @@ def test_the_seed_decides_the_draws():
 
 def test_intervals_with_all_choices_keep_their_own_seed():
     how = ConfidenceIntervals(0.9, "percentile", 300, seed=7)
-    result = evaluated(interval=how, seed=99)
+    with pytest.raises(BadOption, match=r"seed=99 contradicts the seed=7 of interval=Conf"):
+        evaluated(interval=how, seed=99)
+    result = evaluated(interval=how, seed=7)
     assert result.interval == how
     assert {one.method for one in estimates(result).values()} == {"percentile"}
     assert estimates(result) == estimates(evaluated(interval=how))

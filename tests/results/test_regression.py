@@ -18,6 +18,7 @@ from ordinate.errors import (
     MissingLabels,
 )
 from ordinate.inference import ConfidenceIntervals
+from ordinate.metrics import find_metric
 from ordinate.results.regression import (
     DEFAULT_METRICS,
     evaluate_regression,
@@ -75,8 +76,8 @@ def test_equal_errors_are_within_the_limits_of_their_median():
 def test_any_column_gives_the_same_report(kind):
     y, p = (x.tolist() for x in heavy(40))
     by, w, order = ["a", "b"] * 20, [1.5, 2.0] * 20, list(range(40))
-    found = evaluate_regression(*map(kind, (y, p)), None, kind(w), kind(by), order=kind(order))
-    assert str(found) == str(evaluate_regression(y, p, None, w, by, order=order))
+    found = evaluate_regression(*map(kind, (y, p)), weights=kind(w), by=kind(by), order=kind(order))
+    assert str(found) == str(evaluate_regression(y, p, weights=w, by=by, order=order))
 
 
 # --- the normalised scale -------------------------------------------------------------------------
@@ -238,7 +239,7 @@ def test_times_must_tell_items_apart():
 def test_whole_weights_are_repeated_rows_in_every_number():
     y, p = heavy(80)
     times = np.random.default_rng(5).integers(0, 4, 80)
-    weighted = evaluate_regression(y, p, "all", times)
+    weighted = evaluate_regression(y, p, "all", weights=times)
     repeated = evaluate_regression(np.repeat(y, times), np.repeat(p, times), "all")
     for name, found in weighted.metrics.items():
         other = repeated.metrics[name]
@@ -253,12 +254,55 @@ def test_a_weight_of_zero_is_no_item(poisson):
     y, p = heavy(60)
     w = np.random.default_rng(5).gamma(1.0, 1.0, 60)
     options = {"poisson": poisson, "interval": ConfidenceIntervals(resamples=200)}
-    kept = evaluate_regression(y, p, None, w, ["a", "b"] * 30, order=np.arange(60), **options)
+    by = ["a", "b"] * 30
+    kept = evaluate_regression(y, p, weights=w, by=by, order=np.arange(60), **options)
     y, p, w = (np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0)))
     more = evaluate_regression(
-        y, p, None, w, ["a", "b"] * 30 + ["c"], order=[*range(60), np.nan], **options
+        y, p, weights=w, by=[*by, "c"], order=[*range(60), np.nan], **options
     )
     assert json.dumps(more.to_dict()) == json.dumps(kept.to_dict())
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("level", [0.95, None])
+def test_subgroups_have_prediction_intervals_as_if_alone(grouped, level):
+    y, p = heavy(200)
+    by, writers = np.array(["x", "y", "y", "z"] * 50), np.arange(200) % 37
+    weights = np.random.default_rng(5).integers(1, 4, 200)
+
+    def of(rows, **options):
+        groups = writers[rows] if grouped else None
+        bounds = {"lower": p[rows] - 1, "upper": p[rows] + 1, "weights": weights[rows]}
+        return evaluate_regression(
+            y[rows], p[rows], "rmse", groups=groups, alpha=0.2, interval=level, **bounds, **options
+        )
+
+    result = of(slice(None), by=by)
+    assert list(result.by) == ["x", "y", "z"]
+    for name, part in result.by.items():
+        alone = of(by == name)
+        assert list(alone.prediction_intervals) == list(result.prediction_intervals)
+        for metric, one in alone.prediction_intervals.items():
+            found = part.prediction_intervals[metric]
+            assert found.method == one.method
+            numbers = (found.value, found.low, found.high)
+            assert numbers == pytest.approx((one.value, one.low, one.high), nan_ok=True)
+
+
+def test_a_seed_is_that_of_the_resamples_and_may_not_contradict_the_intervals():
+    y, p = heavy(60)
+    few = ConfidenceIntervals(resamples=200, seed=5)
+    told = evaluate_regression(y, p, "rmse", interval=few, poisson=True)
+    assert evaluate_regression(y, p, "rmse", interval=few, seed=5, poisson=True) == told
+    other = evaluate_regression(y, p, "rmse", seed=5, poisson=True)
+    assert other.interval == ConfidenceIntervals(seed=5)
+    with pytest.raises(BadOption, match="seed=6 contradicts the seed=5"):
+        evaluate_regression(y, p, interval=few, seed=6)
+
+
+def test_a_metric_of_another_summary_is_refused_with_what_is_needed():
+    with pytest.raises(BadOption, match="accuracy is a metric of labels, and a metric of regress"):
+        evaluate_regression([1.0, 2.0], [1.0, 2.5], [find_metric("accuracy")])
 
 
 def test_subgroups_are_evaluated_as_if_alone():
@@ -304,10 +348,10 @@ def test_groups_have_the_same_values_as_items():
 
 
 def test_an_item_without_a_group_is_named():
-    with pytest.raises(MissingLabels, match="Row 2 has no group"):
+    with pytest.raises(MissingLabels, match=r"1 of 3 items have no group \(row 2\)"):
         evaluate_regression([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], groups=["a", None, "b"])
     found = evaluate_regression(
-        [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], None, [1, 0, 1], groups=["a", None, "b"]
+        [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], weights=[1, 0, 1], groups=["a", None, "b"]
     )
     assert found.groups == 2
 

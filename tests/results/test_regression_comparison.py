@@ -10,6 +10,7 @@ from regression_models import N, Z, sampled
 from scipy import stats
 
 from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
+from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import standard_error
 from ordinate.metrics import find_metric
@@ -60,6 +61,18 @@ def error_of(found, reach=Z):
 def oriented(found):
     """The sign that makes first less second that of a less b."""
     return 1.0 if found.first == "a" else -1.0
+
+
+def test_metrics_and_intervals_are_given_as_to_an_evaluation():
+    with pytest.raises(BadOption, match="No metric was named"):
+        compare_regression(Y, MODELS, [])
+    with pytest.raises(BadOption, match="mae is a metric of labels, and a metric of regression"):
+        compare_regression(Y, MODELS, find_metric("mae"))
+    result = compare_regression(Y, MODELS, interval=0.9)
+    assert compare_regression(Y, MODELS, interval=ConfidenceIntervals(0.9)) == result
+    assert compare_regression(Y, MODELS, METRICS, interval=0.9) == result
+    with pytest.raises(BadOption, match="does not fit regression"):
+        compare_regression(Y, MODELS, interval=ConfidenceIntervals(0.9, "bca"))
 
 
 # --- differences ----------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from ordinate.experiment.check_report import CheckReport, Finding
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
 from ordinate.meta import evaluate_metrics
-from ordinate.meta.property_verdicts import PropertyVerdicts
+from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
 from ordinate.metrics import find_metric
+from ordinate.metrics.known_properties import FORMAL_PROPERTIES
 from ordinate.postprocess import Decoder
 from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
 from ordinate.render.document import format_cell
@@ -124,8 +125,19 @@ MAKERS = {
         FOLDER, (FeatureSetEntry(TAG, "a", 2, 3, 0.5, "as made", "make"),), ()
     ),
 }
+FURTHER_REPORTS = {
+    "property": lambda: PropertyExplanation(
+        find_metric("mae"), FORMAL_PROPERTIES[0], PropertyVerdicts.of([find_metric("mae")])
+    ),
+    "metric": lambda: MetricCatalogue((find_metric("weighted_kappa"),)),
+    "all metrics": MetricCatalogue.list_all,
+    "undefined values": lambda: ordinate.evaluate(["mid"], ["mid"], SCALE),
+    "many levels": lambda: ordinate.evaluate(np.arange(60), np.arange(60)[::-1], "0..59"),
+    "no interval": lambda: ordinate.evaluate_regression(TARGETS, MODELS[TAG], interval=None),
+}
 ALL = pytest.mark.parametrize("name", MAKERS)
-get_result = cache(lambda name: MAKERS[name]())
+EVERY_REPORT = pytest.mark.parametrize("name", [*MAKERS, *FURTHER_REPORTS])
+get_result = cache(lambda name: (MAKERS | FURTHER_REPORTS)[name]())
 
 
 def as_records(frame):
@@ -165,14 +177,21 @@ def test_each_method_is_its_renderer(name):
     assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict()))
 
 
-@ALL
+@EVERY_REPORT
+def test_a_report_begins_with_its_verdict(name):
+    document = get_result(name).document()
+    assert document.verdict.endswith((".", ")"))
+    assert next(document.list_body()) == document.verdict
+
+
+@EVERY_REPORT
 @pytest.mark.parametrize("width", [80, 100])
 def test_text_fits_its_width(name, width):
     lines = render(get_result(name), width=width).splitlines()
     assert [line for line in lines if measure_width(line) > width] == []
 
 
-@ALL
+@EVERY_REPORT
 def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
     result = get_result(name)
     result.save(tmp_path / "report.txt")
@@ -296,7 +315,9 @@ def test_an_evaluation_has_its_tables_by_name():
     others = ["error_attribution", "second_rater", "difference_from_rest", "bins"]
     assert [*tables] == ["metrics", "per_level", "confusion_matrix", *others]
     assert {row["group"] for row in tables["metrics"]} == {"", TAG, "other"}
-    assert [row["metric"] for row in tables["second_rater"]] == [*get_result("evaluation").metrics]
+    assert {row["group"] for row in tables["second_rater"]} == {"", TAG, "other"}
+    own = [row["metric"] for row in tables["second_rater"] if row["group"] == ""]
+    assert own == [*get_result("evaluation").metrics]
     assert {row["group"] for row in tables["difference_from_rest"]} == {TAG, "other"}
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60

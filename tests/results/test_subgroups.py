@@ -71,6 +71,26 @@ def test_a_subgroup_is_what_it_is_alone():
             assert row == pytest.approx(other, nan_ok=True)
 
 
+@pytest.mark.parametrize("how", [QUICK, None])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_second_rater_is_evaluated_in_each_subgroup_as_if_it_were_alone(grouped, how):
+    writers = [k % 12 for k in range(N)] if grouped else None
+    options = {"metrics": "mae,quadratic_kappa", "interval": how}
+    result = evaluated(by=PARTS, second_rater=labels(SECOND), groups=writers, **options)
+    for name, part in result.by.items():
+        inside = [x == name for x in PARTS]
+        alone = of_part(
+            inside,
+            second_rater=labels(chosen(SECOND, inside)),
+            groups=chosen(writers, inside) if grouped else None,
+            **options,
+        )
+        check(part.second_rater, alone.second_rater)
+    shown = words(result)
+    assert "mae of the second rater" in shown
+    assert f"{result.by['west'].second_rater['mae'].value:.3f}" in shown
+
+
 def test_a_subgroup_differs_from_the_rest_by_mover_of_both():
     result = evaluated(by=PARTS)
     for name, part in result.by.items():
@@ -96,9 +116,8 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
     assert shown.count("difference from the rest") == 1
     found = next(iter(result.by.values())).difference_from_rest["mae"]
     assert f"{found.value:z.3f} ({found.low:z.2f} to {found.high:z.2f})" in shown
-    for name, score in result.metrics.items():
-        parts = (score, *(part.metrics[name] for part in result.by.values()))
-        each = [x.estimate for x in parts]
+    for name in result.metrics:
+        each = [part.metrics[name].estimate for part in result.by.values()]
         row = " ".join(f"{x.value:z.3f} ({x.low:z.2f} to {x.high:z.2f})" for x in each)
         assert f"{name} {row}" in shown
 

@@ -1,17 +1,15 @@
 """The ordinal task: training data, decision rules, tuning, saved models, predictions, rankings."""
 
-from ordinate.classify.batch_prediction import PredictionReport, predict_datasets
-from ordinate.classify.model_overview import ModelOverview
+from ordinate.classify.batch_prediction import PredictionReport, predict, predict_datasets
 from ordinate.classify.model_ranking import ModelRanking
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import TunedModel, load_model, load_models
-from ordinate.classify.tuning import tune_experiment
+from ordinate.classify.tuning import tune, tune_experiment
 from ordinate.experiment.folder import Experiment
 from ordinate.search.tuning_result import TuningResult
 
 __all__ = [
     "Experiment",
-    "ModelOverview",
     "ModelRanking",
     "PredictionReport",
     "Settings",
@@ -19,6 +17,8 @@ __all__ = [
     "TuningResult",
     "load_model",
     "load_models",
+    "predict",
     "predict_datasets",
+    "tune",
     "tune_experiment",
 ]

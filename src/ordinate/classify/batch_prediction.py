@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
-from ordinate.classify.trained_model import TunedModel
+from ordinate.classify.trained_model import TunedModel, load_model
 from ordinate.errors import BadInput, BadOutput, NoItems, shorten
-from ordinate.experiment.dataset import DataColumns, Dataset, read_dataset
+from ordinate.experiment.dataset import Dataset, read_dataset
 from ordinate.experiment.feature_files import read_stored_features
 from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
@@ -20,11 +22,14 @@ from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
-from ordinate.readers.feature_matrix import read_column_names
+from ordinate.readers.columns import DataColumns
+from ordinate.readers.duckdb_connection import write_frame
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_percent
+from ordinate.render.estimates import format_count, format_percent, join_names
+from ordinate.render.model_names import shorten_model_names
 from ordinate.results.base import SCHEMA, Result, to_json_label
 
 PREDICTIONS_FOLDER = "predictions"
@@ -169,6 +174,31 @@ def load_feature_items(
     return PredictionInput(base.name, folder, ids[0], features, "features as they are")
 
 
+def predict(
+    folder: Path | str | Experiment,
+    data: Any,
+    *,
+    model: str | None = None,
+    text_column: str | None = None,
+) -> Predictions:
+    """Predict the levels of new texts: a file, a data frame, or a list of texts.
+
+    `folder` is that of an experiment in which models were tuned. The model is the winner of the
+    latest run, or that of this name, or what it alone begins with.
+    """
+    columns = DataColumns(text=text_column)
+    experiment = (
+        folder if isinstance(folder, Experiment) else Experiment.open(folder, columns=columns)
+    )
+    tuned = load_model(experiment, model)
+    if isinstance(data, str | Path):
+        items = load_data_items(experiment, tuned, str(data))
+        return predict_items(tuned, items).predictions
+    frame = {"text": np.array(data, object)} if isinstance(data, list | tuple) else data
+    with write_frame(frame) as path:
+        return predict_items(tuned, load_data_items(experiment, tuned, str(path))).predictions
+
+
 # --- results -------------------------------------------------------------------------------------
 
 
@@ -226,19 +256,24 @@ class PredictionReport(Result):
     def document(self) -> Document:
         """Return the report for people."""
         items = sum(len(one.predictions) for one in self.done)
-        title = f"{items:,} item{'' if items == 1 else 's'} predicted by {self.model.name}"
-        blocks: list[str | Grid] = [self._build_grid()]
-        for one in self.done:
-            blocks += [_build_level_grid(one), *one.data.notes]
-        return Document(title, (*blocks, *self.model.calibration.notes))
+        name = shorten_model_names([self.model.name])[self.model.name]
+        written = [one.output for one in self.done if one.output]
+        where = f", written to {join_names(written)}" if written else ""
+        return Document(
+            f"{format_count(items)} predicted by {name}",
+            (self._build_grid(), *map(_build_level_grid, self.done)),
+            verdict=f"{format_count(items)} predicted{where}.",
+            notes=(
+                *(x for one in self.done for x in one.data.notes),
+                *self.model.calibration.notes,
+            ),
+        )
 
     def _build_grid(self) -> Grid:
         rows: list[tuple[Cell, ...]] = [
-            (one.data.name, one.data.feature_source, one.output, len(one.predictions))
-            for one in self.done
+            (one.data.name, one.data.feature_source, len(one.predictions)) for one in self.done
         ]
-        header = ("data", "features", "written to", "items")
-        return Grid("Predicted", header, tuple(rows), left=3)
+        return Grid("Predicted", ("data", "features", "items"), tuple(rows), left=2)
 
 
 def _build_level_grid(one: DatasetPredictions) -> Grid:

@@ -19,7 +19,7 @@ from ordinate.classify.decision_rules import (
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.metrics import Metric
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import encode_groups
+from ordinate.postprocess.estimator import encode_groups
 from ordinate.scale import Scale
 from ordinate.search.fits import join_folds
 from ordinate.summaries import ConfusionMatrix

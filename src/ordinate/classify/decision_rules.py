@@ -33,7 +33,7 @@ from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.postprocess.conformal_sets import compute_nonconformity_scores
 from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.decoding_costs import choose_levels
-from ordinate.postprocess.input_columns import read_score_column
+from ordinate.postprocess.estimator import read_score_column
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 

@@ -1,18 +1,22 @@
-"""Ranking: every model and every external file on every test set, by one metric."""
+"""Ranking: every saved model and every external file on every test set, beside baselines."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
+from ordinate.classify.model_evaluation import DatasetEvaluation, build_model_grids
+from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
 from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
-from ordinate.metrics import Metric
+from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell
-from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
+from ordinate.render.document import Cell, format_cell
+from ordinate.render.estimates import format_count, format_with_interval, join_names
+from ordinate.render.model_names import use_short_names
+from ordinate.results.arguments import MetricSelection, select_metrics
+from ordinate.results.base import SCHEMA, Origin, Result, align_columns, to_json_label
 from ordinate.results.comparison import Comparison
 from ordinate.results.leaderboard import (
     AGAINST_ALL,
@@ -22,30 +26,39 @@ from ordinate.results.leaderboard import (
 )
 from ordinate.summaries.tabulation import MissingPolicy
 
+SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a system whose interval of quadratic_kappa, on the "
     "items that it predicts, is not above 0."
+)
+BIAS_NOTE = (
+    "Test sets that helped to choose a model are optimistically biased: choose by cross-validation."
 )
 
 
 @dataclass(frozen=True)
 class DatasetRanking:
-    """One test set: its systems compared, and the quadratic kappa of each."""
+    """One test set: its systems compared, their quadratic kappas, and its models evaluated."""
 
     test_set: SystemPredictions
     comparison: Comparison
     kappas: dict[str, Estimate]
+    evaluation: DatasetEvaluation
 
     @classmethod
     def of(
         cls,
         test_set: SystemPredictions,
         metric: Metric,
+        metrics: list[Metric],
         settings: ComparisonSettings,
         missing: MissingPolicy,
         progress: ProgressCallback | None,
     ) -> "DatasetRanking":
-        """Compare the systems on a test set; one alone gets its value and no more."""
+        """Compare the systems on a test set; one alone gets its value and no more.
+
+        `metrics` are those by which models are evaluated, beside the one of the ranking.
+        """
         panel = test_set.count_panel(missing)
         origin = Origin(gold="its levels", files=(test_set.file,), notes=test_set.report_sentences)
         if len(panel.systems) > 1:
@@ -58,7 +71,8 @@ class DatasetRanking:
             comparison = Comparison(panel, boards, (), alone, origin)
         intervals = settings.intervals
         kappas = {name: test_set.estimate_kappa(name, intervals) for name in panel.systems}
-        return cls(test_set, comparison, kappas)
+        evaluation = DatasetEvaluation.of(test_set, metrics, intervals)
+        return cls(test_set, comparison, kappas, evaluation)
 
     @property
     def leaderboard(self) -> Leaderboard:
@@ -71,7 +85,7 @@ class DatasetRanking:
         return format_chance_flag(self.kappas[system])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each system, and for each baseline."""
+        """Return one flat record for each system and baseline, then those of the models."""
         rows = [
             {"test": self.test_set.name, "role": "system", **row}
             for row in self._build_system_rows()
@@ -87,7 +101,7 @@ class DatasetRanking:
                 "n": n,
             }
             rows.append(blank | {"test": self.test_set.name} | baseline)
-        return rows
+        return rows + [{"test": self.test_set.name} | row for row in self.evaluation.rows()]
 
     def _build_system_rows(self) -> list[dict[str, Any]]:
         return [
@@ -123,19 +137,21 @@ class DatasetRanking:
             systems[name]["quadratic_kappa"] = kappa.to_dict()
             systems[name]["flag"] = format_chance_flag(kappa)
             systems[name]["coverage"] = None if coverage is None else coverage.to_dict()
-        return found | {"test": self.test_set.name, "unlabelled": self.test_set.unlabelled}
+        given = self.test_set
+        further = {"test": given.name, "file": given.file, "unlabelled": given.unlabelled}
+        return found | further | self.evaluation.to_dict()
 
-    def blocks(self) -> list[str | Grid]:
+    def document(self) -> Document:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
-        board, *differences = (b for b in self._get_comparison_blocks() if isinstance(b, Grid))
-        sentences = [b for b in self._get_comparison_blocks() if isinstance(b, str)]
-        alone = len(self.kappas) == 1
-        first = sentences if not alone else [sentences[0], *sentences[2:]]
-        found: list[str | Grid] = [first[0], self._mark_leaderboard(board), *first[1:]]
-        return found if alone else [*found, *differences]
-
-    def _get_comparison_blocks(self) -> tuple[str | Grid, ...]:
-        return tuple(self.comparison.document().list_body())
+        document = self.comparison.document()
+        board, *differences = (block for block in document.blocks if isinstance(block, Grid))
+        blocks = (self._mark_leaderboard(board), *differences)
+        if len(self.kappas) > 1:
+            return replace(document, blocks=blocks)
+        (only,) = self.leaderboard.standings
+        value = format_cell(format_with_interval(only.estimate))
+        verdict = f"{only.system} has {self.leaderboard.metric.expression} {value}."
+        return replace(document, blocks=blocks[:1], verdict=verdict)
 
     def _mark_leaderboard(self, board: Grid) -> Grid:
         """Return the leaderboard with the share that each system predicts, and the flags."""
@@ -158,15 +174,19 @@ class ModelRanking(Result):
     """The leaderboard of every test set."""
 
     metric: Metric
+    metrics: tuple[Metric, ...]  # by which models are evaluated
+    shown: tuple[Metric, ...]  # those of them in the tables
     tests: tuple[DatasetRanking, ...]
     missing: MissingPolicy
+    level: float
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls,
         test_sets: Sequence[SystemPredictions],
-        metric: Metric,
+        metric: str | Metric = "cem_ord",
+        metrics: MetricSelection = None,
         settings: ComparisonSettings | None = None,
         *,
         missing: MissingPolicy = "worst",
@@ -174,17 +194,22 @@ class ModelRanking(Result):
         progress: ProgressCallback | None = None,
     ) -> "ModelRanking":
         """Rank the systems on each test set; an unanswered item counts as the worst prediction."""
-        settings = settings or ComparisonSettings()
+        settings, ranked_by = settings or ComparisonSettings(), find_metric(metric)
+        selected = select_metrics(metrics)
         count = len(test_sets)
         tests = tuple(
-            DatasetRanking.of(one, metric, settings, missing, _scale_progress(progress, k, count))
+            DatasetRanking.of(
+                one, ranked_by, selected, settings, missing, _scale_progress(progress, k, count)
+            )
             for k, one in enumerate(test_sets)
         )
-        return cls(metric, tests, missing, tuple(notes))
+        shown = [one for one in selected if metrics is not None or one.expression in SHOWN_METRICS]
+        level = settings.level
+        return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each test set and system."""
-        return [row for one in self.tests for row in one.rows()]
+        """Return one flat record for each test set and system, or model and metric."""
+        return align_columns([row for one in self.tests for row in one.rows()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
@@ -195,6 +220,7 @@ class ModelRanking(Result):
             "metric": self.metric.expression,
             "direction": self.metric.direction,
             "missing": self.missing,
+            "interval": self.level,
             "scale": [to_json_label(label) for label in first.test_set.scale.labels],
             "tests": {one.test_set.name: one.to_dict() for one in self.tests},
             "notes": list(self.notes),
@@ -202,14 +228,30 @@ class ModelRanking(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        blocks: list[str | Grid] = [*self.notes]
-        for one in self.tests:  # what holds for all test sets is said once
-            blocks += [b for b in one.blocks() if isinstance(b, Grid) or b not in blocks]
+        sections = [one.document() for one in self.tests]
         flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
-        blocks += [CHANCE_NOTE] if flagged else []
-        blocks += self._describe_missing_policy()
-        sets = "1 test set" if len(self.tests) == 1 else f"{len(self.tests)} test sets"
-        return Document(f"Ranking by {self.metric.expression} on {sets}", tuple(blocks))
+        notes = (
+            *((CHANCE_NOTE,) if flagged else ()),
+            *self._describe_missing_policy(),
+            BIAS_NOTE,
+            *self.notes,
+        )
+        title = f"Ranking by {self.metric.expression} on {format_count(len(sections), 'test set')}"
+        verdict = sections[0].verdict if len(sections) == 1 else self._state_leaders()
+        sections = [replace(sections[0], verdict="")] if len(sections) == 1 else sections
+        evaluations = [one.evaluation for one in self.tests if one.evaluation.models]
+        grids = build_model_grids(evaluations, self.shown, self.level) if evaluations else []
+        names = dict.fromkeys(name for one in self.tests for name in one.kappas)
+        return use_short_names(Document(title, (*sections, *grids), verdict, notes), names)
+
+    def _state_leaders(self) -> str:
+        """Say which system leads on which test sets."""
+        leads: dict[str, list[str]] = {}
+        for one in self.tests:
+            leads.setdefault(one.leaderboard.standings[0].system, []).append(one.test_set.name)
+        if len(leads) == 1:
+            return f"{next(iter(leads))} leads on all {len(self.tests)} test sets."
+        return f"{'; '.join(f'{name} leads on {join_names(on)}' for name, on in leads.items())}."
 
     def _describe_missing_policy(self) -> list[str]:
         """Say what became of unanswered items, where there were any."""

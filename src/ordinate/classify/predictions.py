@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from ordinate.classify.decision_rules import METRIC_OPTIMAL, DecisionRule
 from ordinate.errors import BadOption, shorten
+from ordinate.postprocess.conformal_sets import PredictionSets
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.prediction_sets import PredictionSets
-from ordinate.readers.disagreements import COPY_FORMATS
 from ordinate.readers.duckdb_connection import connect, quote_identifier, quote_literal
-from ordinate.readers.item_query import make_names_distinct
+from ordinate.readers.item_query import COPY_FORMATS, make_names_distinct
 from ordinate.render import csv_records
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label

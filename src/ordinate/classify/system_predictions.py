@@ -150,7 +150,8 @@ def select_test_sets(experiment: Experiment, requested: Sequence[str] = ()) -> l
         if stem not in known:
             near = suggest_names(stem, known)
             raise BadOption(
-                f"There is no test set {shorten(stem)} (--test): there is {', '.join(known)}.{near}"
+                f"There is no test set {shorten(stem)} (--test-set): there is "
+                f"{', '.join(known)}.{near}"
             )
     return [stem for stem in known if not requested or stem in requested]
 
@@ -293,7 +294,7 @@ class PredictionCollector:
                     if one in external.levels and one in seen:
                         raise BadInput(
                             f"The id {shorten(one)} of {external.file} is in {seen[one]} and in "
-                            f"{stem}. Say which test set the file is for with --test."
+                            f"{stem}. Say which test set the file is for with --test-set."
                         )
                     seen[one] = stem
 

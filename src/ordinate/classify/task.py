@@ -36,8 +36,9 @@ from ordinate.classify.settings import VOTE, Settings
 from ordinate.classify.trained_model import CALIBRATION_FILE, load_model
 from ordinate.classify.training_data import TrainingData, check_same_features
 from ordinate.classify.tuning_report import ClassificationReport
-from ordinate.errors import NotApplicable, OrdinateError
+from ordinate.errors import BadStore, NotApplicable, OrdinateError
 from ordinate.experiment.safe_files import compute_digest, write_json
+from ordinate.experiment.stored_json import decode
 from ordinate.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.postprocess.class_priors import undo_class_weights
@@ -331,18 +332,15 @@ class ClassificationTask(Task):
 
     def decode_predictions(self, stored: Any, n: int) -> LevelsByRule | None:
         """Return cached levels; None where they are no levels of n items."""
+        try:
+            levels = decode(stored, dict[str, list[int]], "levels")
+        except BadStore:
+            return None
         size = len(self.training.scale)
-        if not isinstance(stored, dict) or set(stored) != set(DECISION_RULES):
+        sound = all(len(x) == n and all(0 <= level < size for level in x) for x in levels.values())
+        if not sound or levels.keys() != set(DECISION_RULES):
             return None
-        usable = all(
-            isinstance(levels, list)
-            and len(levels) == n
-            and all(isinstance(level, int) and 0 <= level < size for level in levels)
-            for levels in stored.values()
-        )
-        if not usable:
-            return None
-        return {rule: np.array(stored[rule], np.intp) for rule in DECISION_RULES}
+        return {rule: np.array(levels[rule], np.intp) for rule in DECISION_RULES}
 
     # --- the vote ----------------------------------------------------------------------------
 

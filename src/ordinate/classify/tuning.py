@@ -3,16 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ordinate.classify.settings import Settings
 from ordinate.classify.task import ClassificationTask
 from ordinate.classify.training_data import TrainingData
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.new_experiment import lay_out_experiment
 from ordinate.experiment.workers import WorkerPool
+from ordinate.features import extract_default_features
+from ordinate.readers.columns import DataColumns
 from ordinate.search.dry_run import DryRun, plan_search
 from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget
-from ordinate.search.tuning import RunOrigin, open_workers, run_search
+from ordinate.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
 from ordinate.search.tuning_result import TuningResult
 
 
@@ -32,6 +36,53 @@ def tune_experiment(
     settings, origin = settings or Settings(), origin or RunOrigin("ordinate.tune")
     with _open_task(experiment, settings, scale, origin, progress) as task:
         return run_search(task, task.training.source, origin)
+
+
+def tune(
+    data: Any,
+    *,
+    test: Any = None,
+    folder: Path | str | None = None,
+    label_column: str | None = None,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    group_column: str | None = None,
+    scale: str | None = None,
+    settings: Settings | None = None,
+    progress: ProgressCallback = ignore_progress,
+    **options: Any,
+) -> TuningResult:
+    """Find the best classifier of labelled texts for a metric.
+
+    `data` is the folder of an experiment, or labelled texts: a file or a data frame, which is laid
+    out in `folder` as by `ordinate init`, with the default feature sets; without `test`, about a
+    fifth of each level is set aside. `options` are the settings of `ordinate.classify.Settings`.
+    Without a folder a temporary one, `result.folder`, goes with the result.
+
+    >>> from ordinate.examples import locate_example
+    >>> result = tune(locate_example("texts"), metric="cem_ord", preset="minimal", trials=1)
+    >>> result.winner.model_type, result.tests[0].n
+    ('logistic', 50)
+    """
+    chosen = Settings.of(settings, options)
+    columns = DataColumns(label_column, text_column, id_column, group_column)
+    if isinstance(data, Experiment) or (isinstance(data, str | Path) and Path(data).is_dir()):
+        experiment = (
+            data if isinstance(data, Experiment) else Experiment.open(data, columns=columns)
+        )
+        return tune_experiment(experiment, chosen, scale=scale, progress=progress)
+    with keep_or_make_folder(folder) as (root, keep):
+        made = lay_out_experiment(
+            root,
+            data,
+            test,
+            columns=columns,
+            scale=scale,
+            seed=chosen.seed,
+            extract=extract_default_features,
+            again=True,
+        )
+        return keep(tune_experiment(made.experiment, chosen, scale=scale, progress=progress))
 
 
 def plan_tuning(

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
     add_experiment_options,
     add_output_options,
     open_experiment,
@@ -35,15 +35,13 @@ exit codes: 0 nothing is wrong (there may be warnings), 1 internal error, 2 erro
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "check",
-        help="say what is missing or odd in an experiment folder",
-        description="Read an experiment folder and say what is missing or odd, and where: columns, "
+        "Read an experiment folder and say what is missing or odd, and where: columns, "
         "labels off the scale, rare levels, empty texts, test items that are in the training data, "
         "feature rows that do not match, saved models that were changed. Nothing is written.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        EXAMPLES,
     )
     add_experiment_options(parser)
     add_output_options(parser)

@@ -3,12 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import parse_names
+from ordinate.cli.flags import add_flags, parse_names
 from ordinate.cli.options import (
-    HelpFormatter,
+    IntervalOptions,
+    add_command,
     add_metric_file_option,
+    add_metrics_option,
     add_output_options,
-    add_resampling_options,
     add_system_options,
     parse_comparison_settings,
     parse_metric_value,
@@ -20,8 +21,6 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison
     from ordinate.results.leaderboard import ComparisonSettings
-
-CORRECTIONS = ("max_t", "holm", "bh", "by", "none")
 
 EXAMPLES = """examples:
   ordinate compare results.csv --gold level --systems model_a,model_b,model_c
@@ -36,49 +35,47 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "compare",
-        help="compare systems on the same items",
-        description="Compare systems that predicted levels for the same items: a leaderboard for "
-        "each metric with confidence and rank intervals, differences with p-values for all pairs "
-        "at once, and tests for named pairs. The systems are columns of one file; or the first "
-        "file has the gold levels, and each further file is the run of a system.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Compare systems that predicted levels for the same items: a leaderboard for each metric "
+        "with confidence and rank intervals, differences with p-values for all pairs at once, and "
+        "tests for named pairs. The systems are columns of one file; or the first file has the "
+        "gold levels, and each further file is the run of a system.",
+        EXAMPLES,
     )
     add_system_options(parser)
-    add = parser.add_argument
-    add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
-    add(
+    group = parser.add_argument_group("metrics and tests")
+    add_metrics_option(group)
+    group.add_argument(
         "--against",
         metavar="all|leader|NAME",
         help="compare all pairs, each system with the leader, or each with a named one "
         "(default: all, and leader above 50 systems)",
     )
-    add(
+    group.add_argument(
         "--correction",
-        choices=CORRECTIONS,
+        choices=("max_t", "holm", "bh", "by", "none"),
         default="max_t",
         help="adjustment of p-values for multiple comparisons (default: max_t)",
     )
-    add(
+    add_flags(group, IntervalOptions)
+    group.add_argument(
         "--margin",
         metavar="METRIC=VALUE",
         action="append",
         default=[],
         help="equivalence margin: a difference that does not matter; may be repeated",
     )
-    add(
+    group.add_argument(
         "--pairs",
         metavar="A:B",
         action="append",
         default=[],
         help="pairs of systems for permutation, McNemar and other paired tests; may be repeated",
     )
-    add_resampling_options(parser)
-    add_output_options(parser)
-    add_metric_file_option(parser)
+    add_metric_file_option(group)
+    add_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 
 
@@ -93,14 +90,16 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
 
     from ordinate.cli.progress import show_share
     from ordinate.results import Origin, select_metrics
+    from ordinate.results.arguments import check_system_count
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import check_system_count
 
     metrics, settings = select_metrics(options.metrics), _parse_settings(options)
     requested = _parse_pairs(options.pairs)
     found = read_systems(options, check_system_count)
     pairs = [_split_pair(text, found.panel.systems) for text in requested]
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     with show_share("comparing") as progress:
         return Comparison.from_panel(
             found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress

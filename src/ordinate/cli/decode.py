@@ -4,16 +4,17 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, parse_names
+from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
-    REPORT_FORMATS,
-    HelpFormatter,
+    SCALE_HELP,
+    IntervalOptions,
+    add_command,
     add_metric_file_option,
-    add_resampling_options,
-    add_text_file_options,
+    add_metric_option,
+    add_output_options,
     list_inputs,
     parse_comparison_settings,
-    parse_delimiter,
+    parse_scale,
 )
 from ordinate.errors import BadOption
 
@@ -37,49 +38,39 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    from ordinate.readers.columns import ProbabilityColumns
+
+    parser = add_command(
+        commands,
         "decode",
-        help="turn probabilities into the levels that a metric rewards",
-        description="Turn predicted probabilities into levels, as a metric rewards them. Decoding "
-        "is fitted on rows with gold levels, whose probabilities should be out of fold. The levels "
-        "go to OUT, or to standard output; the report shows argmax beside the decoded levels, "
-        "because what one metric gains another may lose.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Turn predicted probabilities into levels, as a metric rewards them. Decoding is fitted on "
+        "rows with gold levels, whose probabilities should be out of fold. The levels go to FILE, "
+        "or to standard output, with the ids or the numbers of the rows; the report shows argmax "
+        "beside the decoded levels, because what one metric gains another may lose.",
+        EXAMPLES,
     )
-    add = parser.add_argument
+    group = parser.add_argument_group("input")
+    add = group.add_argument
     add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
-    add(
-        "--probabilities",
-        metavar="COLS",
-        required=True,
-        help="columns of the levels, separated by commas, or what their names have before the "
-        "level, such as p_",
-    )
-    add("--metric", required=True, help="name or expression of the metric to decode for")
-    add("--gold", metavar="COL", help="column of the gold levels")
+    add_flags(group, ProbabilityColumns)
+    add("--scale", help=SCALE_HELP)
     add(
         "--fit",
         metavar="FILE",
         type=InputPath,
         help="file to fit on (default: the rows of FILE with gold)",
     )
-    add("--scale", help="a preset (cefr, …), integers (1..6), or labels from lowest to highest")
     add(
         "--class-weights",
         metavar="W",
         help="weights that the model was fitted with, to be undone: balanced, one for each level "
         "in the order of the scale (2,1,1), or by level (low=2,mid=1,high=1)",
     )
-    add("--renormalize", action="store_true", help="accept rows that sum to 0.99 to 1.01")
-    add("--id", metavar="COL", help="column that names the rows (default: their number)")
-    add_text_file_options(parser)
-    add_resampling_options(parser)
-    add("--format", choices=REPORT_FORMATS, default="text", help="how to write the report")
-    add("-o", "--output", metavar="OUT", help="where to write the levels, as CSV")
-    add("--force", action="store_true", help="overwrite existing outputs")
-    add_metric_file_option(parser)
+    group = parser.add_argument_group("metric and confidence intervals")
+    add_metric_option(group)
+    add_metric_file_option(group)
+    add_flags(group, IntervalOptions)
+    add_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 
 
@@ -91,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
-        levels = csv_records.render(_build_level_rows(result, ids, options.id))
-        report = render(result, options.format, width=find_terminal_width())
+        levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
+        report = render(result, options.format or "text", width=find_terminal_width())
         if out is None:
             sys.stdout.write(levels)
             sys.stderr.write(report)
@@ -104,22 +95,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
     from ordinate.metrics import find_metric
-    from ordinate.readers.probability_rows import ProbabilityColumns, read_probability_rows
+    from ordinate.readers.columns import ProbabilityColumns
+    from ordinate.readers.probability_rows import read_probability_rows
     from ordinate.results.decoding import Decoding
-    from ordinate.scale import Scale
 
     metric, settings = find_metric(options.metric), parse_comparison_settings(options)
     weights = _parse_class_weights(options.class_weights)
-    columns = ProbabilityColumns(
-        parse_names("--probabilities", options.probabilities),
-        options.gold,
-        options.id,
-        options.renormalize,
-        parse_delimiter(options.delimiter),
-        options.encoding,
-    )
-    scale = None if options.scale is None else Scale.of(options.scale)
-    read = read_probability_rows(options.file, options.fit, columns, scale)
+    given = collect_given(options, ProbabilityColumns)
+    columns = ProbabilityColumns(tuple(given.pop("probabilities")), **given)
+    read = read_probability_rows(options.file, options.fit, columns, parse_scale(options))
     rows, fitted = read.rows, read.fit
     decoder = _fit_decoder(metric, weights, fitted)
     scored = rows if rows.known.any() else fitted

@@ -1,14 +1,24 @@
-"""`ordinate evaluate --task regression`: files of targets and predictions in, a report out."""
+"""`ordinate evaluate-regression`: files of targets and predictions in, a report out."""
 
 import argparse
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, parse_names
+from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
-    parse_delimiter,
+    IntervalOptions,
+    add_command,
+    add_file_option,
+    add_metric_file_option,
+    add_metrics_option,
+    add_missing_option,
+    add_output_options,
+    add_threshold_option,
+    check_thresholds,
+    is_read_once,
+    parse_metric_value,
+    write_report,
 )
 from ordinate.errors import BadOption
 from ordinate.settings import format_flag
@@ -16,32 +26,63 @@ from ordinate.settings import format_flag
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric
+    from ordinate.readers.columns import RegressionColumns
     from ordinate.readers.item_columns import RegressionItems
-    from ordinate.readers.regression import RegressionColumns, RegressionData
+    from ordinate.readers.regression import RegressionData
     from ordinate.results import Evaluation, Origin
     from ordinate.results.regression import RegressionEvaluation
     from ordinate.summaries.normalization import Normalization
     from ordinate.summaries.prediction_intervals import PredictionIntervals
 
-LABEL_OPTIONS = (
-    *("gold", "scale", "map", "second_rater", "error_attribution", "items", "probabilities"),
-    *("renormalize", "stratified"),
-)
-REGRESSION_OPTIONS = (
-    *("target", "unit", "train_mean", "train_std", "normalized", "lower", "upper", "alpha"),
-    *("order", "residuals", "against", "shifted"),
-)
 HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
-POISSON = "poisson"  # the one method of intervals that people may ask for
 ALPHA = 0.1
-ITEM_OPTIONS = ("residuals", "against", "bins")  # options that look at single items
+ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
 NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the groups."
+EXAMPLES = """examples:
+  ordinate evaluate-regression densities.csv --target density --predicted model --unit kg/m³
+  ordinate evaluate-regression densities.csv --target density --lower low --upper high --by family
+  ordinate evaluate-regression densities.csv --target density --residuals family --edges 600,700
+  ordinate evaluate-regression densities.csv --target density --compare-with linear,forest
+  ordinate evaluate-regression densities.csv --target density --fail-under rmse=40
+
+exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
+"""
 
 
-def add_regression_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of regression."""
-    add = parser.add_argument_group("regression (--task regression)").add_argument
-    add("--target", metavar="COL", help="column of the targets")
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    from ordinate.readers.columns import RegressionColumns
+
+    parser = add_command(
+        commands,
+        "evaluate-regression",
+        "Evaluate predicted against target values, in their unit: errors beside what constants "
+        "reach, prediction intervals, subgroups, and on request the residuals, other models, a "
+        "shifted test set, and targets cut into levels.",
+        EXAMPLES,
+    )
+    group = parser.add_argument_group("input")
+    add_file_option(group, "; several files, patterns, or - for standard input")
+    add_flags(group, RegressionColumns)
+    add_missing_option(group)
+    _add_target_options(parser)
+    metrics = parser.add_argument_group("metrics")
+    add_metrics_option(metrics)
+    add_metric_file_option(metrics)
+    _add_part_options(parser)
+    group = parser.add_argument_group("confidence intervals (--interval none for none)")
+    add_flags(group, IntervalOptions)
+    group.add_argument(
+        "--poisson", action="store_true", help="resample the items (Poisson bootstrap)"
+    )
+    group = parser.add_argument_group("output")
+    add_output_options(group)
+    add_threshold_option(group)
+    parser.set_defaults(run=run)
+
+
+def _add_target_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("targets and prediction intervals").add_argument
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--train-mean", metavar="X", type=float, help="mean of the training targets")
     add("--train-std", metavar="X", type=float, help="standard deviation of the training targets")
@@ -50,10 +91,16 @@ def add_regression_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the columns are on the normalised scale of --train-mean and --train-std",
     )
-    add("--lower", metavar="COL", help="column of the lower bounds of prediction intervals")
-    add("--upper", metavar="COL", help="column of their upper bounds")
-    add("--alpha", metavar="X", type=float, help=f"what they leave out (default: {ALPHA})")
-    add("--order", metavar="COL", help="column of times, for the baseline of the previous value")
+    add(
+        "--alpha",
+        metavar="X",
+        type=float,
+        help=f"share of targets outside their prediction intervals (default: {ALPHA})",
+    )
+
+
+def _add_part_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("further parts of the report").add_argument
     add(
         "--residuals",
         metavar="COLS",
@@ -61,17 +108,39 @@ def add_regression_options(parser: argparse.ArgumentParser) -> None:
         const="",
         help="look at the errors by prediction, by these columns, and at the largest",
     )
-    add("--against", metavar="COLS", help="columns of other models' predictions, to compare with")
+    add("--compare-with", metavar="COLS", help="columns of other models' predictions")
     add(
         "--shifted",
         metavar="FILE",
         type=InputPath,
         help="a shifted test set, to put beside this one",
     )
+    add(
+        "--edges",
+        metavar="X,Y,…",
+        help="rising edges between levels, such as 500,600: targets and predictions are evaluated "
+        "as levels, too",
+    )
 
 
-def evaluate_regression_files(
-    options: argparse.Namespace, required: "list[Metric]", how: "ConfidenceIntervals | None"
+def run(options: argparse.Namespace) -> int:
+    """Evaluate, write the report, and compare it with --fail-under."""
+    thresholds = [_parse_threshold(options, text) for text in options.fail_under]
+    results: list[RegressionEvaluation] = []
+
+    def evaluate() -> "RegressionEvaluation":
+        results.append(_evaluate_files(options, [metric for metric, _ in thresholds]))
+        return results[0]
+
+    write_report(options, evaluate)
+    return check_thresholds(
+        (metric, threshold, _find_scores(results[0], metric)[metric.expression].value)
+        for metric, threshold in thresholds
+    )
+
+
+def _evaluate_files(
+    options: argparse.Namespace, required: "list[Metric]"
 ) -> "RegressionEvaluation":
     """Read, evaluate, and add the requested parts; `required` metrics are among them."""
     from dataclasses import replace
@@ -80,13 +149,13 @@ def evaluate_regression_files(
     from ordinate.results.regression import DEFAULT_METRICS
     from ordinate.summaries.regression import Moments
 
-    _refuse_label_options(options)
     _refuse_conflicts(options)
     metrics = select_metrics(options.metrics or DEFAULT_METRICS, Moments)
     known = {metric.expression for metric in metrics}
     metrics += [m for m in required if m.summary is Moments and m.expression not in known]
     bounds = [m for m in required if m.summary is not Moments]
-    run = _RegressionRun(options, _parse_normalization(options), how, metrics, bounds)
+    how, training = _parse_intervals(options), _parse_normalization(options)
+    run = _RegressionRun(options, training, how, metrics, bounds)
     result, items = run.evaluate_files(options.files, _parse_columns(options), run.further())
     parts = [] if items is None else run.build_item_parts(result, items)
     if options.shifted is not None:
@@ -95,75 +164,45 @@ def evaluate_regression_files(
         result,
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
-        further_rows=(
-            *_list_interval_rows(result),
-            *(row for part in parts for row in part.rows()),
-        ),
+        further_rows=tuple(row for part in parts for row in part.rows()),
     )
 
 
-# --- conflicting options -------------------------------------------------------------------------
-
-
-def refuse_regression_options(options: argparse.Namespace) -> None:
-    """Refuse options of regression where there are labels."""
-    for name in REGRESSION_OPTIONS:
-        if getattr(options, name) is not None and getattr(options, name) is not False:
-            raise BadOption(f"{format_flag(name)} is for --task regression.")
-    if options.interval_method == POISSON:
-        raise BadOption(f"--interval-method {POISSON} is for --task regression.")
-
-
-def _refuse_label_options(options: argparse.Namespace) -> None:
-    for name in LABEL_OPTIONS:
-        if getattr(options, name):
-            raise BadOption(f"{format_flag(name)} is for labels, not with --task regression.")
-    if options.interval_method not in {None, POISSON}:
-        raise BadOption(
-            f"--interval-method {options.interval_method} is for labels. Leave it out, or "
-            f"resample items: {POISSON}."
-        )
-    if options.missing == "worst":
-        raise BadOption("A regression has no worst prediction: use --missing drop, or error.")
+# --- options -------------------------------------------------------------------------------------
 
 
 def _refuse_conflicts(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what does not go together."""
-    if options.against:
-        from ordinate.results.regression_comparison import check_model_count
+    if options.missing == "worst":
+        raise BadOption("A regression has no worst prediction: use --missing drop, or error.")
+    if options.compare_with:
+        from ordinate.results.arguments import check_system_count
 
-        check_model_count(1 + len(parse_names("--against", options.against)))
+        check_system_count(1 + len(parse_names("--compare-with", options.compare_with)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
-    if options.alpha is not None and options.lower is None:
+    if options.alpha is not None and not hasattr(options, "lower"):
         raise BadOption("--alpha says what the intervals of --lower and --upper leave out.")
-    if options.bins is not None:
-        parse_edges(options.bins)
-    if options.residuals is not None and options.weights is not None:
+    if options.edges is not None:
+        parse_edges(options.edges)
+    if options.residuals is not None and hasattr(options, "weights"):
         raise BadOption("--residuals takes items one by one. Leave out --residuals or --weights.")
-    if options.interval_method == POISSON and options.groups is not None:
-        raise BadOption(
-            f"{POISSON} resamples items one by one. Leave it out, or leave out --groups."
-        )
+    if options.poisson and hasattr(options, "groups"):
+        raise BadOption("--poisson resamples items one by one: leave out --poisson or --groups.")
     if options.shifted == "-" and "-" in options.files:
         raise BadOption("Standard input is one file: name another one, or the shifted one.")
+    _refuse_streams(options)
+
+
+def _refuse_streams(options: argparse.Namespace) -> None:
+    """Refuse parts that look at items one by one where these cannot be read again."""
     asked = [format_flag(name) for name in ITEM_OPTIONS if getattr(options, name) is not None]
-    asked += [f"--interval-method {POISSON}"] * (options.interval_method == POISSON)
-    if asked and options.gold_file is not None:
+    asked += ["--poisson"] * options.poisson
+    if asked and hasattr(options, "gold_file"):
         raise BadOption(f"{asked[0]} needs the targets in the file of the predictions.")
-    paths = [*options.files, *([options.shifted] * (options.interval_method == POISSON))]
-    if asked and any(_is_read_once(path) for path in paths if path is not None):
+    paths = [*options.files, *([options.shifted] * options.poisson)]
+    if asked and any(is_read_once(path) for path in paths if path is not None):
         raise BadOption(f"{asked[0]} reads the items twice, so it needs a file, not a stream.")
-
-
-def _is_read_once(path: str) -> bool:
-    """Tell whether something can be read once only."""
-    if path == "-":
-        return True
-    try:
-        return Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
-    except (OSError, ValueError):
-        return False
 
 
 def parse_edges(text: str) -> list[float]:
@@ -171,13 +210,49 @@ def parse_edges(text: str) -> list[float]:
     from itertools import pairwise
 
     try:
-        edges = [float(part) for part in parse_names("--bins", text)]
+        edges = [float(part) for part in parse_names("--edges", text)]
     except ValueError:
         edges = []
     finite = bool(edges) and all(math.isfinite(edge) for edge in edges)
     if not finite or any(low >= high for low, high in pairwise(edges)):
-        raise BadOption(f"--bins takes rising edges between levels, such as 500,600, not {text!r}.")
+        raise BadOption(
+            f"--edges takes rising edges between levels, such as 500,600, not {text!r}."
+        )
     return edges
+
+
+def _parse_threshold(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
+    """Return a metric and what it has to reach; intervals leave out what --alpha says."""
+    from ordinate.metrics import get_summary_type
+    from ordinate.metrics.catalogue import is_known_metric
+
+    of_intervals = is_known_metric(text.rpartition("=")[0], "intervals")
+    summary = get_summary_type("intervals" if of_intervals else "regression")
+    metric, value = parse_metric_value("--fail-under", text, summary)
+    if of_intervals:
+        if not (hasattr(options, "lower") and hasattr(options, "upper")):
+            raise BadOption(f"--fail-under {metric.name} needs the columns of --lower and --upper.")
+        if "alpha" in metric.settings and not metric.options:
+            metric = metric.with_options(alpha=_get_alpha(options))
+    return metric, value
+
+
+def _find_scores(result: "RegressionEvaluation", metric: "Metric") -> Any:
+    """Return the scores, by metric, among which this metric is."""
+    of_intervals = metric.summary.__name__ == "PredictionIntervals"
+    return result.prediction_intervals if of_intervals else result.metrics
+
+
+def _get_alpha(options: argparse.Namespace) -> float:
+    """Return the share of targets that prediction intervals should leave out."""
+    return ALPHA if options.alpha is None else float(options.alpha)
+
+
+def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
+    from ordinate.inference import ConfidenceIntervals
+
+    given = collect_given(options, IntervalOptions)
+    return None if given.get("level", ...) is None else ConfidenceIntervals(**given)
 
 
 def _parse_normalization(options: argparse.Namespace) -> "Normalization | None":
@@ -193,23 +268,9 @@ def _parse_normalization(options: argparse.Namespace) -> "Normalization | None":
 
 
 def _parse_columns(options: argparse.Namespace) -> "RegressionColumns":
-    from ordinate.readers.regression import RegressionColumns
+    from ordinate.readers.columns import RegressionColumns
 
-    return RegressionColumns(
-        target=options.target,
-        predicted=options.predicted,
-        weights=options.weights,
-        by=options.by,
-        groups=options.groups,
-        lower=options.lower,
-        upper=options.upper,
-        order=options.order,
-        gold_file=options.gold_file,
-        id=options.id,
-        row_order=options.row_order,
-        delimiter=parse_delimiter(options.delimiter),
-        encoding=options.encoding,
-    )
+    return RegressionColumns(**collect_given(options, RegressionColumns))
 
 
 # --- one run -------------------------------------------------------------------------------------
@@ -255,7 +316,11 @@ class _RegressionRun:
     @property
     def rivals(self) -> tuple[str, ...]:
         """The columns of other models' predictions."""
-        return parse_names("--against", self.options.against) if self.options.against else ()
+        return (
+            parse_names("--compare-with", self.options.compare_with)
+            if self.options.compare_with
+            else ()
+        )
 
     def further(self) -> tuple[str, ...] | None:
         """Return the further columns of the parts that look at items, None without such parts."""
@@ -270,7 +335,7 @@ class _RegressionRun:
 
         found = self._sum_files(files, columns)
         result = self._add_prediction_intervals(self._build_result(found), found)
-        poisson = self.options.interval_method == POISSON and self.how is not None
+        poisson = self.options.poisson and self.how is not None
         if further is None and not poisson:
             return result, None
         items = read_items(files, columns, found, further or ())
@@ -286,7 +351,7 @@ class _RegressionRun:
         if self.training is not None:
             given = 0.0 if self.options.normalized else self.training.mean
             constants = {"train_mean": given, **constants}
-        missing = self.options.missing
+        missing: Any = self.options.missing or "error"
         return sum_files(files, columns, constants=constants, missing=missing, watch=watch_queries)
 
     def _build_result(self, found: "RegressionData") -> "RegressionEvaluation":
@@ -311,7 +376,7 @@ class _RegressionRun:
         named = " and ".join(dict.fromkeys(rough))
         note = f"Of files, {named} is at most half a per cent from the exact value."
         notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.joined, notes)
+        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
 
     def _denormalize_summary(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""
@@ -350,9 +415,7 @@ class _RegressionRun:
 
         if self.options.normalized and self.training is not None:
             table = table.scaled(self.training.std)
-        return evaluate_prediction_intervals(
-            table, parse_alpha(self.options), self.how, self.bounds
-        )
+        return evaluate_prediction_intervals(table, _get_alpha(self.options), self.how, self.bounds)
 
     # --- parts -------------------------------------------------------------------------------
 
@@ -390,11 +453,12 @@ class _RegressionRun:
             parts.append(self._build_residuals(items))
         if self.rivals:
             parts.append(self._build_comparison(items))
-        if self.options.bins is not None:
+        if self.options.edges is not None:
             parts.append(self._levels(result, items))
         return parts
 
     def _build_residuals(self, items: "RegressionItems") -> _ReportPart:
+        from ordinate.render import Document
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -408,16 +472,18 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        return _ReportPart("residuals", found, [*found.blocks(), *([NOT_GROUPED_NOTE] * grouped)])
+        notes = (NOT_GROUPED_NOTE,) if grouped else ()
+        document = Document("Residuals", (found.document(),), notes=notes)
+        return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionItems") -> _ReportPart:
         from ordinate.results.regression_comparison import compare_regression
 
         given = len(items.table)
-        items = items.select_predicted(self.rivals, self.options.missing)
+        items = items.select_predicted(self.rivals, self.options.missing or "error")
         own = items.predicted
         if own in self.rivals:
-            raise BadOption(f"--against names other models, and {own!r} is the one evaluated.")
+            raise BadOption(f"--compare-with names other models, and {own!r} is the one evaluated.")
         found = compare_regression(
             items.y,
             {name: items.table[name] for name in (own, *self.rivals)},
@@ -427,18 +493,18 @@ class _RegressionRun:
             interval=self.level,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return _ReportPart("comparison", found, [*([left] * (found.n < given)), *found.blocks()])
+        return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
 
     def _levels(self, result: "RegressionEvaluation", items: "RegressionItems") -> _ReportPart:
         from dataclasses import replace
 
         from ordinate.results import Origin
 
-        found = _evaluate_as_levels(parse_edges(self.options.bins), items, self.how)
+        found = _evaluate_as_levels(parse_edges(self.options.edges), items, self.how)
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", *document.blocks])
+        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""
@@ -450,31 +516,7 @@ class _RegressionRun:
         columns = replace(_parse_columns(self.options), row_order=False, **apart)
         other, _ = self.evaluate_files([self.options.shifted], columns, None)
         found = evaluate_shift(result, other)
-        return _ReportPart("shifted", found, found.blocks())
-
-
-def parse_alpha(options: argparse.Namespace) -> float:
-    """Return the share of targets that prediction intervals should leave out."""
-    return ALPHA if options.alpha is None else float(options.alpha)
-
-
-def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of prediction intervals."""
-    from ordinate.metrics import find_metric
-    from ordinate.results.base import to_flat_record
-    from ordinate.results.regression_text import get_interval_unit
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
-
-    return [
-        {"part": "prediction_intervals", "group": group, "metric": name}
-        | to_flat_record(one)
-        | {
-            "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.summary.n,
-        }
-        for group, part in [("", result), *result.list_subgroups()]
-        for name, one in part.prediction_intervals.items()
-    ]
+        return _ReportPart("shifted", found, [found.document()])
 
 
 # --- levels ---------------------------------------------------------------------------------------

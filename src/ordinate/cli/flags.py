@@ -63,8 +63,8 @@ def add_flags(
 
 def collect_given(options: argparse.Namespace, *owners: Any) -> dict[str, Any]:
     """Return the settings of the owners that the command line gave, by their names."""
-    names = [one.name for owner in owners for one in list_settings(owner)]
-    return {name: getattr(options, name) for name in names if hasattr(options, name)}
+    settings = [one for owner in owners for one in list_settings(owner)]
+    return {one.name: getattr(options, one.key) for one in settings if hasattr(options, one.key)}
 
 
 def list_flag_types(*owners: Any) -> dict[str, type]:
@@ -77,7 +77,7 @@ def list_flag_types(*owners: Any) -> dict[str, type]:
     >>> list_flag_types(tune)
     {'seed': <class 'int'>}
     """
-    return {one.name: _get_flag_type(one) for owner in owners for one in list_settings(owner)}
+    return {one.key: _get_flag_type(one) for owner in owners for one in list_settings(owner)}
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:
@@ -100,6 +100,14 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadOption(f"{option} takes a JSON object, not {shorten(text)}.")
     return found
+
+
+def parse_number(text: str) -> float | None:
+    """Return a number, or None of `none`."""
+    try:
+        return None if text == "none" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid float value: {text!r}") from None
 
 
 PARSERS = {list: parse_names, dict: parse_json_object}
@@ -130,7 +138,8 @@ def _describe_value(one: DeclaredSetting) -> Mapping[str, Any]:
         }
     if one.value_type in PARSERS:
         return {"action": _ParseText, "const": PARSERS[one.value_type], "metavar": metavar}
-    return {"type": _get_flag_type(one), "metavar": metavar}
+    type_ = parse_number if one.value_type is float else _get_flag_type(one)
+    return {"type": type_, "metavar": metavar}
 
 
 def _get_flag_type(one: DeclaredSetting) -> type:

@@ -15,16 +15,17 @@ from ordinate.errors import OrdinateError, replace_control_characters
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
 # Each in a module of its name, which is imported when the command is asked for.
 COMMANDS = {
-    "evaluate": "evaluate predicted against gold levels, or a regression",
+    "evaluate": "evaluate predicted levels, or their probabilities, against gold levels",
+    "evaluate-regression": "evaluate predicted against target values, in their unit",
     "compare": "compare systems on the same items",
     "power": "plan how many items a comparison takes",
     "decode": "turn probabilities into the levels that a metric rewards",
-    "init": "lay out an experiment folder with example texts",
+    "init": "lay out an experiment folder from labelled texts",
     "check": "say what is missing or odd in an experiment folder",
     "features": "make feature sets of the texts of an experiment",
     "tune": "find the best model for a metric, from labelled data and feature sets",
     "predict": "predict levels with a saved model",
-    "rank": "rank saved models and external predictions",
+    "rank": "evaluate and rank saved models and external predictions",
     "tune-regression": "find the best regression model for a table of numbers",
     "predict-regression": "predict new rows with a saved regression model",
     "compare-searches": "compare the winners of several regression searches",

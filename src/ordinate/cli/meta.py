@@ -3,37 +3,39 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath
+from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
+    add_file_option,
+    add_label_options,
     add_metric_file_option,
+    add_metrics_option,
     add_output_options,
-    add_text_file_options,
-    parse_delimiter,
+    parse_scale,
+    read_renamed_labels,
     read_systems,
     write_report,
 )
 from ordinate.errors import BadOption
+from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.meta.meta_evaluation import MetaEvaluation
     from ordinate.results import Origin
     from ordinate.summaries import Panel
 
-DEFAULT_RESAMPLES = 1_000
-
 DESCRIPTION = """\
 Meta-evaluation of metrics on systems that predict the same items: which metric
 captures all quality aspects that reference metrics stand for (coverage), ranks
 systems alike in every test case (robustness, stability) and separates them
-(discriminative power). Each file is the run of a system and --gold the file of
-gold levels; or, with --systems, the systems are columns of one file and --gold
-is one, too.
+(discriminative power). Each file, or file of a folder, is the run of a system,
+and --gold-file has the gold levels; or, with --systems, the systems are columns
+of one file and --gold is one, too.
 """
 
 EXAMPLES = """examples:
-  ordinate meta runs/*.tsv --gold gold.tsv
-  ordinate meta runs --gold gold.tsv --test-case entity --id tweet --value polarity --lenient
+  ordinate meta runs/*.tsv --gold-file gold.tsv
+  ordinate meta runs --gold-file gold.tsv --test-case entity --id tweet --value polarity --lenient
   ordinate meta results.csv --gold level --systems a,b,c --test-case topic
   ordinate meta results.csv --gold level --systems a,b,c --cases 20 --references accuracy,mae
   ordinate meta results.csv --gold level --systems a,b,c --metrics all --format json -o meta.json
@@ -44,103 +46,38 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "meta",
-        help="meta-evaluation: which metrics deserve trust on your systems",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+    from ordinate.meta.meta_evaluation import MetaEvaluationSettings, evaluate_metrics
+    from ordinate.readers.columns import CampaignColumns, LabelColumns, SystemColumns
+
+    parser = add_command(commands, "meta", DESCRIPTION, EXAMPLES)
+    group = parser.add_argument_group("input")
+    add_file_option(group)
+    add_flags(group, LabelColumns, ("gold_file",))
+    add_flags(group, SystemColumns, ("systems",))
+    add_flags(group, CampaignColumns, without=("predicted",))
+    group.add_argument(
+        "--lenient",
+        action="store_true",
+        help="leave lines out that cannot be used, and count them; missing levels are dropped",
     )
-    _add_file_options(parser)
-    add = parser.add_argument
-    add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
-    add(
+    add_label_options(group)
+    group = parser.add_argument_group("metrics")
+    add_metrics_option(group)
+    group.add_argument(
         "--references",
         metavar="LIST",
         help="metrics that together stand for quality "
         "(default: accuracy,kendall_tau_a,mutual_information)",
     )
-    add(
-        "--unanimity",
-        choices=("weak", "strict"),
-        default="weak",
-        help="what an improvement for all references is: no loss, or a gain for each "
-        "(default: weak)",
-    )
-    add(
-        "--cases",
-        metavar="N",
-        type=int,
-        default=10,
-        help="parts of the items at random, where fewer than two test cases are named "
-        "(default: 10)",
-    )
-    add(
-        "--alpha",
-        type=float,
-        default=0.05,
-        help="level at which systems are significantly different (default: 0.05)",
-    )
-    add(
-        "--interval",
-        metavar="LEVEL",
-        type=float,
-        default=0.95,
-        help="level of the confidence intervals (default: 0.95)",
-    )
-    add(
-        "--resamples",
-        metavar="N",
-        type=int,
-        default=DEFAULT_RESAMPLES,
-        help=f"of test cases and systems (default: {DEFAULT_RESAMPLES})",
-    )
-    add("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
-    add_output_options(parser)
-    add_metric_file_option(parser)
+    add_flags(group, evaluate_metrics)
+    add_flags(group, MetaEvaluationSettings)
+    add_metric_file_option(group)
+    add_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
-
-
-def _add_file_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "files",
-        nargs="+",
-        metavar="RUN",
-        type=InputPath,
-        help="the runs, one file for each system (files, patterns or folders); with --systems, "
-        "one file whose columns are systems",
-    )
-    add("--gold", metavar="FILE|COL", help="file of the gold levels; with --systems, their column")
-    add("--systems", metavar="A,B,…", help="columns of the systems, in one file")
-    add("--test-case", metavar="COL", help="column of the test cases (topics, companies, writers)")
-    add("--id", metavar="COL", help="column of the items in gold and runs")
-    add("--value", metavar="COL", help="column of the levels in gold and runs")
-    add("--scale", help="a preset, integers (1..6), or labels from lowest to highest")
-    add(
-        "--map",
-        metavar="FILE",
-        type=InputPath,
-        help="labels to rename: a JSON object, or CSV with from,to",
-    )
-    add(
-        "--lenient",
-        action="store_true",
-        help="leave lines out that cannot be used, and count them",
-    )
-    add(
-        "--missing",
-        choices=("error", "drop", "worst"),
-        help="policy for missing labels (default: error; with --lenient, drop)",
-    )
-    add_text_file_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate metrics, and write the report."""
-    if options.systems is None and options.gold is not None:
-        options.gold = InputPath(options.gold)  # a file, and no column
     write_report(options, lambda: _evaluate_metrics(options))
     return 0
 
@@ -158,23 +95,18 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
     references = select_metrics(
         REFERENCE_METRICS if options.references is None else options.references
     )
-    MetaEvaluationSettings(
-        options.interval, options.resamples, options.seed, options.alpha, options.unanimity
-    )
+    settings = collect_given(options, MetaEvaluationSettings)
+    MetaEvaluationSettings(**settings)  # refuses what makes no sense before anything is read
     panel, origin, irregular = (
-        _read_wide_file if options.systems is not None else _read_campaign_files
+        _read_wide_file if hasattr(options, "systems") else _read_campaign_files
     )(options)
     with show_share("evaluating metrics") as progress:
         return evaluate_metrics(
             panel,
             metrics,
             references,
-            cases=options.cases,
-            seed=options.seed,
-            level=options.interval,
-            resamples=options.resamples,
-            alpha=options.alpha,
-            unanimity=options.unanimity,
+            **collect_given(options, evaluate_metrics),
+            **settings,
             origin=origin,
             irregular=irregular,
             progress=progress,
@@ -188,14 +120,15 @@ def _read_wide_file(options: argparse.Namespace) -> LoadedPanel:
     """Read the systems that are columns of one file."""
     from ordinate.results import Origin
 
-    for option in ("id", "value"):
-        if getattr(options, option) is not None:
-            raise BadOption(f"--{option} is for runs in their own files, not for --systems.")
+    for option in ("id", "value", "gold_file"):
+        if hasattr(options, option):
+            raise BadOption(
+                f"{format_flag(option)} is for runs in their own files, not for --systems."
+            )
     if options.lenient:
         raise BadOption("--lenient is for runs in their own files, not for --systems.")
-    options.groups, options.predicted, options.weights = options.test_case, None, None
-    options.missing = options.missing or "error"
-    found = read_systems(options, lambda systems: _check_systems(options, systems))
+    groups = getattr(options, "test_case", None)
+    found = read_systems(options, lambda systems: _check_systems(options, systems), groups=groups)
     origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
     return found.panel, origin, []
 
@@ -204,7 +137,7 @@ def _check_systems(options: argparse.Namespace, systems: int) -> None:
     """Refuse a number of systems before they are read; named test cases are two at least."""
     from ordinate.meta.meta_evaluation import check_pair_count
 
-    check_pair_count(systems, options.cases if options.test_case is None else 2)
+    check_pair_count(systems, 2 if hasattr(options, "test_case") else getattr(options, "cases", 10))
 
 
 def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
@@ -212,32 +145,28 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
     from dataclasses import asdict
 
     from ordinate.cli.progress import watch_queries
-    from ordinate.readers import read_label_map
-    from ordinate.readers.campaign import CampaignColumns, read_campaign
+    from ordinate.readers.campaign import read_campaign
+    from ordinate.readers.columns import CampaignColumns
     from ordinate.results import Origin
-    from ordinate.scale import Scale
 
-    if options.gold is None:
+    if not hasattr(options, "gold_file"):
         raise BadOption(
-            "Name the file of gold levels with --gold, or the columns of one file with --systems."
+            "Name the file of gold levels with --gold-file, or the columns of one file with "
+            "--systems."
         )
     columns = CampaignColumns(
-        test_case=options.test_case,
-        id=options.id,
-        value=options.value,
-        delimiter=parse_delimiter(options.delimiter),
-        encoding=options.encoding,
-        renamed=read_label_map(options.map) if options.map else {},
+        **collect_given(options, CampaignColumns), renamed=read_renamed_labels(options)
     )
-    scale = None if options.scale is None else Scale.of(options.scale)
     found = read_campaign(
-        options.gold,
+        options.gold_file,
         options.files,
         columns,
-        scale,
+        parse_scale(options),
         options.missing,
         lenient=options.lenient,
         watch=watch_queries,
     )
-    origin = Origin(options.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        options.gold_file, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return found.panel, origin, [asdict(one) for one in found.irregular]

@@ -1,28 +1,35 @@
 """`ordinate metrics`: the catalogue, or one metric explained."""
 
 import argparse
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import HelpFormatter, add_metric_file_option
+from ordinate.cli.options import (
+    add_command,
+    add_metric_file_option,
+    add_output_options,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from ordinate.results.metric_catalogue import MetricCatalogue
 
 EXAMPLES = """examples:
   ordinate metrics
   ordinate metrics cem_ord
   ordinate metrics --of probabilities
-  ordinate metrics --format json
+  ordinate metrics --format json -o metrics.json
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "metrics",
-        help="list the metrics, or explain one",
-        description="List the metrics with direction, range and what they assume, or explain one.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "List the metrics with direction, range and what they assume, or explain one.",
+        EXAMPLES,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")
     parser.add_argument(
@@ -30,23 +37,20 @@ def add_to(commands: Any) -> None:
         choices=("labels", "probabilities", "regression", "intervals", "ensembles"),
         help="what the metrics evaluate (default: labels; a NAME is looked for in all)",
     )
-    parser.add_argument(
-        "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
-    )
     add_metric_file_option(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
-    from ordinate.render import find_terminal_width, render
+    write_report(options, lambda: _make_catalogue(options.name, options.of))
+    return 0
+
+
+def _make_catalogue(name: str | None, task: Any) -> "MetricCatalogue":
     from ordinate.results.metric_catalogue import MetricCatalogue
 
-    task = options.of
-    catalogue = (
-        MetricCatalogue.of(options.name, task)
-        if options.name
-        else MetricCatalogue.list_all(task or "labels")
-    )
-    sys.stdout.write(render(catalogue, options.format, width=find_terminal_width()))
-    return 0
+    if name:
+        return MetricCatalogue.of(name, task)
+    return MetricCatalogue.list_all(task or "labels")

@@ -4,18 +4,21 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, StorePath, parse_names
+from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
+from ordinate.settings import Level, Resamples, Seed, list_settings
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
     from ordinate.metrics import Metric
     from ordinate.readers.systems import PanelData
     from ordinate.results.leaderboard import ComparisonSettings
+    from ordinate.scale import Scale
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -24,6 +27,19 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else fill(text, width, initial_indent=indent)
 
+    def _format_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None,
+    ) -> str:
+        """Return what is needed alone: the groups of options say what else there is."""
+        del groups
+        needed = [one for one in actions if not one.option_strings or one.required]
+        text = super()._format_usage(usage, needed, [], prefix)
+        return text.replace(self._prog, f"{self._prog} [options]", 1)
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if isinstance(action, argparse.BooleanOptionalAction):
             return ", ".join(action.option_strings[:-1]).replace("--", "--[no-]")
@@ -31,32 +47,54 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 REPORT_FORMATS = tuple(RENDERERS)
+BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
-def add_subcommand(
-    commands: Any, name: str, summary: str, description: str
+SCALE_HELP = (
+    "a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), integers (1..6), or labels "
+    "from lowest to highest (low,mid,high) (default: the preset that has all labels)"
+)
+
+
+def add_command(
+    commands: Any, name: str, description: str, epilog: str = EXIT_CODES, summary: str | None = None
 ) -> argparse.ArgumentParser:
-    """Add a subcommand of a command, and return its parser."""
+    """Add a command, or with a summary of it a subcommand, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=description,
-        epilog=EXIT_CODES,
+        epilog=epilog,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     return parser
 
 
-def add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of labels: scale, weights, clusters, missing labels."""
-    add = parser.add_argument
-    add(
-        "--scale",
-        help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), "
-        "integers (1..6), or labels from lowest to highest (low,mid,high)",
+def add_subcommand(
+    commands: Any, name: str, summary: str, description: str
+) -> argparse.ArgumentParser:
+    """Add a subcommand of a command, and return its parser."""
+    return add_command(commands, name, description, summary=summary)
+
+
+def add_file_option(parser: argparse._ActionsContainer, further: str = "", **more: Any) -> None:
+    """Add the files that a command reads."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        type=InputPath,
+        help=f"CSV, TSV, JSONL or Parquet, also gzipped{further}",
+        **more,
     )
+
+
+def add_label_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options of labels: scale, new names, and missing labels."""
+    add = parser.add_argument
+    add("--scale", help=SCALE_HELP)
     add(
         "--map",
         metavar="FILE",
@@ -64,79 +102,91 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
         help="labels to rename before the scale sees them: a JSON object, "
         "or CSV with the header from,to",
     )
-    add("--weights", metavar="COL", help="column of item weights")
-    add(
-        "--groups",
-        metavar="COL",
-        help="column of clusters of items (writers, topics, documents): confidence intervals "
-        "resample clusters",
-    )
-    add(
+    add_missing_option(parser)
+
+
+def add_missing_option(parser: argparse._ActionsContainer) -> None:
+    """Add the policy for missing labels, targets and predictions."""
+    parser.add_argument(
         "--missing",
         choices=("error", "drop", "worst"),
-        default="error",
-        help="policy for missing labels (default: error)",
+        help="policy for what is missing: refuse it, leave the item out, or count the worst "
+        "prediction (default: error)",
     )
-    add_text_file_options(parser)
-
-
-def add_text_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of text files: delimiter and encoding."""
-    add = parser.add_argument
-    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
-    add("--encoding", help="of text files (default: utf-8)")
 
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of files and columns of several systems."""
-    add = parser.add_argument
-    add(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        type=InputPath,
-        help="CSV, TSV, JSONL or Parquet, also gzipped: one file whose columns are systems, or a "
-        "file of gold levels and then one for each run",
+    from ordinate.readers.columns import SystemColumns
+
+    group = parser.add_argument_group("input")
+    add_file_option(
+        group,
+        ": one file whose columns are systems, or a file of gold levels and then one for each run",
     )
-    add("--gold", metavar="COL", help="column of the gold levels")
-    add("--systems", metavar="A,B,…", help="columns of the systems")
-    add("--id", metavar="COL", help="column by which runs are joined to the gold file")
-    add("--predicted", metavar="COL", help="column of the predicted levels in each run")
-    add_label_options(parser)
+    add_flags(group, SystemColumns)
+    add_label_options(group)
 
 
-def add_resampling_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of confidence intervals and bootstrap resamples."""
-    add = parser.add_argument
-    add(
-        "--interval",
-        metavar="LEVEL",
-        type=float,
-        default=0.95,
-        help="level of the confidence intervals (default: 0.95)",
-    )
-    add(
-        "--resamples", metavar="N", type=int, default=2_000, help="of the bootstrap (default: 2000)"
-    )
-    add("--seed", type=int, default=0, help="of the resamples (default: 0)")
+@dataclass(frozen=True)
+class IntervalOptions:
+    """What commands say of confidence intervals; those who compute them know the bounds."""
+
+    level: Level = 0.95
+    resamples: Resamples = 2_000
+    seed: Seed = 0
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_metrics_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that names metrics."""
+    help_ = "names or expressions separated by commas, or all"
+    parser.add_argument("--metrics", metavar="LIST", help=help_)
+
+
+def add_metric_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that names the one metric of a command."""
+    help_ = "name or expression of one metric of labels (default: cem_ord)"
+    parser.add_argument("--metric", default="cem_ord", help=help_)
+
+
+def add_text_file_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of text files: delimiter and encoding."""
+    from ordinate.readers.columns import LabelColumns
+
+    parser.set_defaults(delimiter=None, encoding=None)
+    add_flags(parser, LabelColumns, ("delimiter", "encoding"))
+
+
+def add_output_options(parser: argparse._ActionsContainer) -> None:
     """Add the options of the report: format and file."""
     add = parser.add_argument
     add(
         "--format",
         choices=REPORT_FORMATS,
-        help="of the report (default: by the suffix of OUT, "
+        help="of the report (default: by the suffix of the file that it goes to, "
         f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
     add(
-        "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
+        *("-o", "--output"),
+        metavar="FILE",
+        help="where to write the report, or the predictions of decode and predict (default: "
+        "standard output)",
     )
     add("--force", action="store_true", help="overwrite existing outputs")
 
 
-def add_metric_file_option(parser: argparse.ArgumentParser) -> None:
+def add_threshold_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that makes a command fail."""
+    parser.add_argument(
+        "--fail-under",
+        metavar="METRIC=VALUE",
+        action="append",
+        default=[],
+        help="exit with 3 if a metric is worse than a value; may be repeated",
+    )
+
+
+def add_metric_file_option(parser: argparse._ActionsContainer) -> None:
     """Add the option that brings metrics of the user's own."""
     parser.add_argument(
         "--load",
@@ -149,40 +199,27 @@ def add_metric_file_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_experiment_options(
-    parser: argparse.ArgumentParser, *, required: bool = True, labels: bool = True
-) -> None:
-    """Add the options that say where an experiment lies and what its columns are.
+def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the options that say where an experiment lies and what its columns are."""
+    from ordinate.readers.columns import DataColumns
 
-    A command that has --scale, --delimiter and --encoding already passes `labels=False`.
-    """
-    add = parser.add_argument
-    add(
-        "-e",
-        "--experiment",
+    group = parser.add_argument_group("experiment")
+    group.add_argument(
+        *("-e", "--experiment"),
         metavar="DIR",
         type=StorePath,
         required=required,
         help="folder of the experiment, as `ordinate init` lays it out",
     )
-    add(
+    group.add_argument(
         "--features-base-dir",
         metavar="DIR",
         type=InputPath,
         help="folder of the feature sets (default: features in the experiment)",
     )
-    add("--label-column", metavar="COL", help="column of the levels (default: by its name)")
-    add("--text-column", metavar="COL", help="column of the texts (default: by its name)")
-    add("--id-column", metavar="COL", help="column of the ids (default: by its name)")
-    add("--group-column", metavar="COL", help="column of clusters of items (writers, …)")
-    if labels:
-        add(
-            "--scale",
-            help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), integers "
-            "(1..6), or labels from lowest to highest (low,mid,high); default: the preset that "
-            "fits the training data",
-        )
-        add_text_file_options(parser)
+    add_flags(group, DataColumns)
+    parser.set_defaults(**{one.key: None for one in list_settings(DataColumns)})
+    group.add_argument("--scale", help=SCALE_HELP)
 
 
 def load_metric_files(paths: Iterable[str]) -> None:
@@ -202,6 +239,18 @@ def load_metric_files(paths: Iterable[str]) -> None:
             raise BadOption(f"{path} cannot be loaded: {what}") from problem
 
 
+def is_read_once(path: str) -> bool:
+    """Tell whether something can be read once only."""
+    from pathlib import Path
+
+    if path == "-":
+        return True
+    try:
+        return Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
+    except (OSError, ValueError):
+        return False
+
+
 def list_inputs(options: argparse.Namespace) -> list[str]:
     """Return every path that the options name as something to read."""
     values = [x for value in vars(options).values() for x in _wrap_in_list(value)]
@@ -219,7 +268,9 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
         width = find_terminal_width() if report is None else None
-        text = render(result(), options.format or _infer_format(options.output), width=width)
+        shown = options.format or _infer_format(options.output)
+        details = getattr(options, "details", None)
+        text = render(result(), shown, width=width, details=details)
         if report is None:
             sys.stdout.write(text)
         else:
@@ -234,44 +285,45 @@ def _infer_format(output: str | None) -> str:
 
 
 def read_systems(
-    options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None
+    options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None, **columns: Any
 ) -> "PanelData":
-    """Read the systems that the options of `add_systems` name, if their number is admitted."""
+    """Read the systems that the options name, if their number is admitted."""
     from ordinate.cli.progress import watch_queries
-    from ordinate.readers import read_label_map
-    from ordinate.readers.systems import SystemColumns, count_systems
+    from ordinate.readers.columns import SystemColumns
+    from ordinate.readers.systems import count_systems
+
+    given = collect_given(options, SystemColumns) | columns
+    given["systems"] = tuple(given.get("systems", ()))
+    return count_systems(
+        options.files,
+        SystemColumns(**given, renamed=read_renamed_labels(options)),
+        parse_scale(options),
+        options.missing or "error",
+        watch=watch_queries,
+        admit=admit,
+    )
+
+
+def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
+    """Return the labels that are renamed, and their new names."""
+    from ordinate.readers.label_cells import read_label_map
+
+    return {} if options.map is None else read_label_map(options.map)
+
+
+def parse_scale(options: argparse.Namespace) -> "Scale | None":
+    """Return the declared scale, None without one."""
     from ordinate.scale import Scale
 
-    columns = SystemColumns(
-        gold=options.gold,
-        systems=() if options.systems is None else parse_names("--systems", options.systems),
-        predicted=options.predicted,
-        weights=options.weights,
-        groups=options.groups,
-        id=options.id,
-        delimiter=parse_delimiter(options.delimiter),
-        encoding=options.encoding,
-        renamed=read_label_map(options.map) if options.map else {},
-    )
-    scale = Scale.of(options.scale) if options.scale is not None else None
-    return count_systems(
-        options.files, columns, scale, options.missing, watch=watch_queries, admit=admit
-    )
+    return None if options.scale is None else Scale.of(options.scale)
 
 
 def open_experiment(options: argparse.Namespace) -> "Experiment":
     """Return the experiment that the options name."""
-    from ordinate.experiment.dataset import DataColumns
     from ordinate.experiment.folder import Experiment
+    from ordinate.readers.columns import DataColumns
 
-    columns = DataColumns(
-        options.label_column,
-        options.text_column,
-        options.id_column,
-        options.group_column,
-        parse_delimiter(options.delimiter),
-        options.encoding,
-    )
+    columns = DataColumns(**collect_given(options, DataColumns))
     return Experiment.open(
         options.experiment, features_dir=options.features_base_dir, columns=columns
     )
@@ -281,21 +333,9 @@ def parse_comparison_settings(options: argparse.Namespace, **further: Any) -> "C
     """Return the settings of a comparison, checked before anything is read."""
     from ordinate.results.leaderboard import ComparisonSettings
 
-    settings = ComparisonSettings(
-        level=options.interval, resamples=options.resamples, seed=options.seed, **further
-    )
+    settings = ComparisonSettings(**collect_given(options, IntervalOptions), **further)
     _ = settings.intervals  # refuses a level, resamples and a seed that make no sense
     return settings
-
-
-def parse_delimiter(text: str | None) -> str | None:
-    """Return the character that separates columns."""
-    if text is None:
-        return None
-    character = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(character) != 1 or character in '\r\n"':
-        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
-    return character
 
 
 def parse_metric_value(
@@ -312,3 +352,17 @@ def parse_metric_value(
     if not expression or math.isnan(value):
         raise BadOption(f"{option} takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
     return (find_metric(expression) if summary is None else find_metric(expression, summary)), value
+
+
+def check_thresholds(scores: "Iterable[tuple[Metric, float, float]]") -> int:
+    """Return the exit code of metrics, what they have to reach, and their values."""
+    code = 0
+    for metric, threshold, value in scores:
+        equal = math.isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
+        if not (equal or metric.is_better(value, threshold)):
+            shown = "undefined" if math.isnan(value) else f"{value:.6g}"
+            sys.stderr.write(
+                f"ordinate: {metric.expression} is {shown}, worse than {threshold:g}.\n"
+            )
+            code = BELOW_THRESHOLD_CODE
+    return code

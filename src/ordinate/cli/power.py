@@ -3,12 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import parse_names
+from ordinate.cli.flags import add_flags, collect_given, parse_names
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
     add_metric_file_option,
+    add_metric_option,
     add_output_options,
-    add_resampling_options,
     add_system_options,
     read_systems,
     write_report,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   ordinate power pilot.csv --gold level --systems a,b --metric cem_ord --difference 0.02
-  ordinate power pilot.csv --gold level --systems a --metric mae --items 500,1000,5000
+  ordinate power pilot.csv --gold level --systems a --metric mae --sizes 500,1000,5000
   ordinate power gold.csv a.csv b.csv --id essay --gold level --predicted answer --difference 0.03
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
@@ -29,24 +29,24 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    from ordinate.results.sample_size import SampleSizeSettings
+
+    parser = add_command(
+        commands,
         "power",
-        help="plan how many items a comparison takes",
-        description="Plan from a pilot: how many items it takes to see a difference between two "
-        "systems like these, and how wide their confidence intervals will be.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Plan from a pilot: how many items it takes to see a difference between two systems like "
+        "these, and how wide their confidence intervals will be.",
+        EXAMPLES,
     )
-    add = parser.add_argument
     add_system_options(parser)
-    add("--metric", default="cem_ord", help="name or expression (default: cem_ord)")
-    add("--difference", type=float, metavar="D", help="the difference to be seen")
-    add("--power", type=float, default=0.8, help="power: the chance to see it (default: 0.8)")
-    add("--items", metavar="N,N", help="numbers of items to look at (default: around the pilot's)")
-    add_resampling_options(parser)
-    add_output_options(parser)
-    add_metric_file_option(parser)
+    group = parser.add_argument_group("plan")
+    add_metric_option(group)
+    add_flags(group, SampleSizeSettings)
+    group.add_argument(
+        "--sizes", metavar="N,N", help="numbers of items to look at (default: around the pilot's)"
+    )
+    add_metric_file_option(group)
+    add_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 
 
@@ -62,16 +62,12 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
     from ordinate.results.sample_size import SampleSizePlan, SampleSizeSettings, check_system_count
 
     metric = find_metric(options.metric)
-    settings = SampleSizeSettings(
-        options.difference,
-        options.power,
-        options.interval,
-        _parse_sizes(options.items),
-        options.resamples,
-        options.seed,
-    )
+    given = collect_given(options, SampleSizeSettings)
+    settings = SampleSizeSettings(**given, items=_parse_sizes(options.sizes))
     found = read_systems(options, check_system_count)
-    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
+    origin = Origin(
+        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
+    )
     return SampleSizePlan.from_panel(found.panel, metric, settings, origin=origin)
 
 
@@ -79,6 +75,6 @@ def _parse_sizes(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     try:
-        return tuple(int(part.replace("_", "")) for part in parse_names("--items", text))
+        return tuple(int(part.replace("_", "")) for part in parse_names("--sizes", text))
     except ValueError:
-        raise BadOption(f"--items takes integers, such as 500,1000, not {text!r}.") from None
+        raise BadOption(f"--sizes takes integers, such as 500,1000, not {text!r}.") from None

@@ -9,7 +9,6 @@ from ordinate.cli.options import (
     HelpFormatter,
     add_text_file_options,
     list_inputs,
-    parse_delimiter,
 )
 
 EXAMPLES = """examples:
@@ -88,7 +87,7 @@ def _predict_rows(options: argparse.Namespace) -> Any:
     features = read_features(
         options.data,
         surrogate.features,
-        delimiter=parse_delimiter(options.delimiter),
+        delimiter=options.delimiter,
         encoding=options.encoding,
     )
     return surrogate.predict(features, options.alpha)

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
     add_metric_file_option,
     add_output_options,
     write_report,
@@ -27,15 +27,13 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "properties",
-        help="say which formal properties metrics have",
-        description="Say which formal properties metrics have: every small case is tried, and the "
+        "Say which formal properties metrics have: every small case is tried, and the "
         "smallest counterexample is shown. What was found about the metrics of the catalogue is on "
         "file; metrics with options and your own are searched when you ask for them.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        EXAMPLES,
     )
     add = parser.add_argument
     add("metrics", nargs="*", metavar="METRIC", help="names or expressions (default: all)")

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+from ordinate.cli.options import add_command, add_output_options, write_report
 from ordinate.errors import BadOption, shorten
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ READING_OPTIONS = """options of a reading, and their choices, the literal one fi
 EXAMPLES = """examples:
   ordinate study synthetic
   ordinate study synthetic --option errors=independent --option values=pooled
-  ordinate study synthetic --seed 10 --seeds 2 --format json
-  ordinate study synthetic --search -o search.txt
+  ordinate study synthetic --first-seed 10 --seeds 2 --format json
+  ordinate study synthetic --search-readings -o search.txt
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
@@ -40,20 +40,18 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "study",
-        help="run an experiment on metrics again",
-        description="Run an experiment on metrics again, and show it beside the published figures.",
-        epilog=f"{READING_OPTIONS}\n{EXAMPLES}",
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Run an experiment on metrics again, and show it beside the published figures.",
+        f"{READING_OPTIONS}\n{EXAMPLES}",
     )
     add = parser.add_argument
     add("study", choices=("synthetic",), help="which: coverage of metrics over synthetic systems")
-    add("--seed", type=int, metavar="N", help="the first seed (default: 0; of a search: 100)")
+    add("--first-seed", type=int, metavar="N", help="the first seed (default: 0; of a search: 100)")
     add("--seeds", type=int, metavar="N", help="how many seeds (default: 5; of a search: 3)")
     add(
-        "--search",
+        "--search-readings",
         action="store_true",
         help="look for the reading of the text that fits the published figures best (minutes)",
     )
@@ -81,15 +79,15 @@ def _run_study(options: argparse.Namespace) -> "ReplicationStudy | ReadingSearch
     from ordinate.meta.replication.study import READINGS, SEEDS, run_replication
     from ordinate.meta.replication.synthetic_experiment import SEARCH_SEEDS
 
-    usual = SEARCH_SEEDS if options.search else SEEDS
+    usual = SEARCH_SEEDS if options.search_readings else SEEDS
     seeds = _parse_seeds(options, usual[0], len(usual))
-    if options.search and options.option:
-        raise BadOption("--search tries every choice; it does not go with --option.")
+    if options.search_readings and options.option:
+        raise BadOption("--search-readings tries every choice; it does not go with --option.")
     readings = {"chosen": _parse_reading(options.option)} if options.option else READINGS
-    with show_share("searching" if options.search else "running") as progress:
+    with show_share("searching" if options.search_readings else "running") as progress:
         return (
             search_readings(seeds, progress=progress)
-            if options.search
+            if options.search_readings
             else run_replication(seeds, readings, progress=progress)
         )
 
@@ -113,10 +111,10 @@ def _parse_reading(texts: Iterable[str]) -> "Reading":
 
 
 def _parse_seeds(options: argparse.Namespace, first: int, count: int) -> range:
-    first = first if options.seed is None else options.seed
+    first = first if options.first_seed is None else options.first_seed
     count = count if options.seeds is None else options.seeds
     if first < 0:
-        raise BadOption(f"--seed takes an integer of at least 0, not {first}.")
+        raise BadOption(f"--first-seed takes an integer of at least 0, not {first}.")
     if count < 1:
         raise BadOption(f"--seeds takes a number of at least 1, not {count}.")
     return range(first, first + count)

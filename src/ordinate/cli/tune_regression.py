@@ -8,7 +8,6 @@ from ordinate.cli.flags import InputPath, StorePath, parse_names
 from ordinate.cli.options import (
     HelpFormatter,
     add_text_file_options,
-    parse_delimiter,
     write_report,
 )
 from ordinate.cli.search_runs import (
@@ -165,6 +164,6 @@ def _load_table(flags: dict[str, Any]) -> "Table":
         flags["target"],
         features=flags.get("features"),
         group_column=flags.get("group_column"),
-        delimiter=parse_delimiter(flags.get("delimiter")),
+        delimiter=flags.get("delimiter"),
         encoding=flags.get("encoding"),
     )

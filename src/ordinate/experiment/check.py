@@ -22,6 +22,7 @@ from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
 from ordinate.render.atomic_files import TEMPORARY_PREFIX, UNLOCKED_PREFIX
+from ordinate.render.estimates import format_count
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_label
 
@@ -39,12 +40,8 @@ class _ExperimentCheck:
 
     def __init__(self, experiment: Experiment, declared: str | None) -> None:
         self.experiment, self.findings = experiment, Findings()
+        self._add, self._attempt = self.findings.add, self.findings.attempt
         self.data = _DataCheck(experiment, declared, self.findings)
-
-    @property
-    def read(self) -> dict[str, Dataset]:
-        """The data sets that can be read."""
-        return self.data.read
 
     def run(self) -> CheckReport:
         """Look at the folders, the data, the features, the models, in this order."""
@@ -60,34 +57,28 @@ class _ExperimentCheck:
     def _check_folders(self) -> None:
         root = self.experiment.root
         if not self.experiment.training:
-            self.findings.add("error", TRAINING, "There are no training data. Put a CSV file here.")
+            self._add("error", TRAINING, "There are no training data. Put a CSV file here.")
         if not self.experiment.tests:
-            self.findings.add("note", TEST, "There are no test data, so no model is tested.")
+            self._add("note", TEST, "There are no test data, so no model is tested.")
         if not self.experiment.feature_sets:
             where = self.experiment.features_dir.name
-            self.findings.add(
-                "warning", where, "There are no feature sets. Make one: ordinate features."
-            )
+            self._add("warning", where, "There are no feature sets. Make one: ordinate features.")
         for name in ROLE_FOLDERS.values():
             for path in _list_visible_paths(root / name):
                 if path.is_dir() or parse_stem(path) is None:
-                    self.findings.add(
-                        "note", f"{name}/{path.name}", "It is no data file, and not used."
-                    )
+                    self._add("note", f"{name}/{path.name}", "It is no data file, and not used.")
 
     # --- features --------------------------------------------------------------------------------
 
     def _summarize_features(self) -> Iterable[FeatureSetSummary]:
         for name in self.experiment.feature_sets:
             where = f"{self.experiment.features_dir.name}/{name}"
-            stems = self.findings.attempt(where, self.experiment.list_stems, name)
+            stems = self._attempt(where, self.experiment.list_stems, name)
             if stems is None:
                 continue
             for stem in stems:
                 if stem not in self.experiment.files:
-                    self.findings.add(
-                        "note", f"{where}/{stem}", "There is no data set of this name."
-                    )
+                    self._add("note", f"{where}/{stem}", "There is no data set of this name.")
             yield from self._check_feature_set(name, where, stems)
 
     def _check_feature_set(
@@ -97,20 +88,18 @@ class _ExperimentCheck:
         for stem, (role, _) in self.experiment.files.items():
             if stem not in stems:
                 severity: Severity = "error" if role == "training" else "warning"
-                self.findings.add(
-                    severity, where, f"It has no features for the {role} data {stem!r}."
-                )
+                self._add(severity, where, f"It has no features for the {role} data {stem!r}.")
                 continue
-            if stem not in self.read:  # which was said of the data
+            if stem not in self.data.read:  # which was said of the data
                 continue
             place = f"{where}/{stem}"
-            found = self.findings.attempt(place, self.experiment.features, name, stem)
+            found = self._attempt(place, self.experiment.features, name, stem)
             if found is None:
                 continue
             self._report_odd_features(found, place)
             first = first or (stem, found.names)
             if found.names != first[1]:
-                self.findings.add(
+                self._add(
                     "error", place, _describe_name_difference(first[0], first[1], found.names)
                 )
             yield FeatureSetSummary(
@@ -124,39 +113,35 @@ class _ExperimentCheck:
             )
 
     def _report_odd_features(self, found: DatasetFeatures, where: str) -> None:
-        role = self.read[found.dataset].role
+        role = self.data.read[found.dataset].role
         if found.matched == "by row order":
-            self.findings.add(
-                "note", where, "Matched by row order: nothing else says which row is which."
-            )
+            self._add("note", where, "Matched by row order: nothing else says which row is which.")
         if role == "training" and found.constant:
             what = (
                 f"{found.constant:,} of {len(found.names):,} features are the same for all items."
             )
-            self.findings.add("note", where, what)
+            self._add("note", where, what)
         if not found.sparse:
             named = [x for x in found.names if x.strip().lower() in USUAL_NAMES["label"]]
             if named:
                 what = (
                     f"A feature is named {shorten(named[0])}: if it is the level, results are void."
                 )
-                self.findings.add("warning", where, what)
+                self._add("warning", where, what)
 
     # --- what was made ---------------------------------------------------------------------------
 
     def _check_models(self) -> Iterable[str]:
-        folder = self.findings.attempt("models", self.experiment.folder, "models")
+        folder = self._attempt("models", self.experiment.folder, "models")
         for path in () if folder is None else _list_visible_paths(folder):
             where = f"models/{path.name}"
             if path.is_dir():
-                if self.findings.attempt(where, _verify_manifest, str(path)):
+                if self._attempt(where, _verify_manifest, str(path)):
                     yield path.name
             elif path.suffix.lower() in PICKLE_SUFFIXES:
-                self.findings.add(
-                    "error", where, "It is a pickle, which is never opened. Remove it."
-                )
+                self._add("error", where, "It is a pickle, which is never opened. Remove it.")
             else:
-                self.findings.add("note", where, "It is no saved model, and not used.")
+                self._add("note", where, "It is no saved model, and not used.")
 
     def _report_leftovers(self) -> None:
         count = reports = 0
@@ -166,19 +151,12 @@ class _ExperimentCheck:
             count += len(left)
             reports += sum(name.startswith(UNLOCKED_PREFIX) for name in files)
         if count:
-            self.findings.add(
-                "note",
-                ".",
-                f"{count:,} temporary files or folders ({TEMPORARY_PREFIX}*) of a run that goes "
-                "on, or was stopped: the next `ordinate tune` removes them.",
-            )
+            what = f"{count:,} temporary files or folders ({TEMPORARY_PREFIX}*) of a run that goes "
+            said = "on, or was stopped: the next `ordinate tune` removes them."
+            self._add("note", ".", what + said)
         if reports:
-            self.findings.add(
-                "note",
-                ".",
-                f"{reports:,} temporary files ({UNLOCKED_PREFIX}*) of an output (-o) that is "
-                "written, or was not finished: remove them then.",
-            )
+            what = f"{reports:,} temporary files ({UNLOCKED_PREFIX}*) of an output (-o) that is "
+            self._add("note", ".", what + "written, or was not finished: remove them then.")
 
 
 def _list_visible_paths(folder: Path) -> list[Path]:
@@ -209,7 +187,8 @@ class _DataCheck:
     """One look at all data sets; `read` has those that can be read."""
 
     def __init__(self, experiment: Experiment, declared: str | None, findings: Findings) -> None:
-        self.experiment, self.declared, self.findings = experiment, declared, findings
+        self.experiment, self.declared = experiment, declared
+        self._add, self._attempt = findings.add, findings.attempt
         self.read: dict[str, Dataset] = {}
         self.scale: Scale | None = None
 
@@ -217,11 +196,11 @@ class _DataCheck:
         """Look at each data set, and at what training and test data share."""
         experiment = self.experiment
         for stem in (*experiment.training, *experiment.tests):
-            found = self.findings.attempt(self._place(stem), experiment.dataset, stem)
+            found = self._attempt(self._place(stem), experiment.dataset, stem)
             if found is not None:
                 self.read[stem] = found
         if any(stem in self.read for stem in experiment.training):
-            self.scale = self.findings.attempt(TRAINING, self._resolve_scale)
+            self.scale = self._attempt(TRAINING, self._resolve_scale)
         for data in self.read.values():
             self._check_labels(data)
             self._check_texts(data)
@@ -246,21 +225,19 @@ class _DataCheck:
     def _check_labels(self, data: Dataset) -> None:
         where = self._place(data.name)
         if data.columns.label is None:
-            self.findings.add(
+            self._add(
                 "warning", where, "It has no column of levels, so no model is evaluated on it."
             )
             return
         if data.trimmed:
             rows = f"{len(data.trimmed):,} labels, the first in row {data.trimmed[0]},"
-            self.findings.add(
-                "warning", where, f"{rows} have blanks around them, which are left out."
-            )
+            self._add("warning", where, f"{rows} have blanks around them, which are left out.")
         missing = int((~data.known).sum())
         if missing:
             severity: Severity = "error" if data.role == "training" else "warning"
             row = int(np.argmin(data.known)) + 1
             what = f"{missing:,} of {data.n:,} labels are missing, the first in row {row}."
-            self.findings.add(severity, where, what)
+            self._add(severity, where, what)
         if self.scale is not None:
             self._report_off_scale(data, self.scale, where)
 
@@ -272,7 +249,7 @@ class _DataCheck:
         total = sum(counts[label] for label in strange)
         row = data.labels.tolist().index(strange[0]) + 1
         shown = ", ".join(map(shorten, strange[:SHOWN])) + (", …" if len(strange) > SHOWN else "")
-        self.findings.add(
+        self._add(
             "error",
             where,
             f"{total:,} labels are not on the scale {scale}: {shown}; the first in row {row} of "
@@ -285,14 +262,12 @@ class _DataCheck:
         where = self._place(data.name)
         empty = [row for row, text in enumerate(data.texts, start=1) if not text.strip()]
         if empty:
-            self.findings.add(
+            self._add(
                 "warning", where, f"{len(empty):,} texts are empty, the first: row {empty[0]}."
             )
         again = data.n - len(empty) - len(_collect_distinct_texts(data))
         if again:
-            self.findings.add(
-                "note", where, f"{again:,} texts repeat an earlier one of the same file."
-            )
+            self._add("note", where, f"{again:,} texts repeat an earlier one of the same file.")
 
     def _check_training_levels(self) -> None:
         if self.scale is None:
@@ -300,16 +275,14 @@ class _DataCheck:
         counts = Counter(_encode_labels(self._list_training_data(), self.scale))
         present = [k for k in range(len(self.scale)) if counts[k]]
         if len(present) < 2:
-            self.findings.add(
-                "error", TRAINING, f"Items are of {len(present)} level; two are needed."
-            )
+            self._add("error", TRAINING, f"Items are of {len(present)} level; two are needed.")
         for k in present:
             if (items := counts[k]) < FOLDS:
-                few = f"{items} item{'' if items == 1 else 's'}: fewer than {FOLDS} folds"
-                self.findings.add("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
+                few = f"{format_count(items)}: fewer than {FOLDS} folds"
+                self._add("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
         if absent := [str(self.scale.labels[k]) for k in range(len(self.scale)) if not counts[k]]:
             what = f"There are no items of {', '.join(absent)}; models keep the whole scale."
-            self.findings.add("note", TRAINING, what)
+            self._add("note", TRAINING, what)
         for data in self.read.values():
             if data.role == "test":
                 self._report_unseen_levels(data, self.scale, set(present))
@@ -321,7 +294,7 @@ class _DataCheck:
             items = sum(counts[k] for k in unseen)
             names = ", ".join(str(scale.labels[k]) for k in sorted(unseen))
             what = f"{items:,} items are of {names}, which training data lack: no model saw one."
-            self.findings.add("warning", self._place(data.name), what)
+            self._add("warning", self._place(data.name), what)
 
     def _report_shared_items(self) -> None:
         """Look for test items that are in the training data, too."""
@@ -336,11 +309,11 @@ class _DataCheck:
             again = sum(_normalize_blanks(text) in texts for text in data.texts or ())
             if again:
                 what = f"{again:,} of {data.n:,} texts are in the training data, too: results on "
-                self.findings.add("warning", where, what + "them are no test.")
+                self._add("warning", where, what + "them are no test.")
             both = groups & set(() if data.groups is None else data.groups)
             if both:
                 what = f"{len(both):,} groups of column {data.columns.group!r} are in the training "
-                self.findings.add("warning", where, what + "data, too.")
+                self._add("warning", where, what + "data, too.")
 
     def _summarize_dataset(self, data: Dataset) -> DatasetSummary:
         levels: dict[str, int] = {}

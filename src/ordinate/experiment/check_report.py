@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
 from ordinate.errors import OrdinateError
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
+from ordinate.render.estimates import format_count, join_names
+from ordinate.render.model_names import use_short_names
 from ordinate.results.base import SCHEMA, Result
 from ordinate.scale import Scale
 
@@ -113,29 +115,31 @@ class CheckReport(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        blocks: list[str | Grid] = []
-        if self.scale is not None:
-            blocks.append(f"Scale: {self.scale}.")
-        blocks += [*self._data(), *self._levels(), *self._features()]
-        if self.models:
-            blocks.append(f"Saved models, as their manifests say: {', '.join(self.models)}.")
+        blocks: list[Block] = []
         for severity in SEVERITIES:
             found = [one for one in self.findings if one.severity == severity]
             blocks += [f"{severity}: {one.where}: {one.what}" for one in found]
-        if not self.findings:
-            blocks.append("Nothing is missing or odd.")
-        return Document(f"Experiment {self.root}: {self._verdict()}", tuple(blocks))
+        blocks += [*self._data(), *self._levels(), *self._features()]
+        if self.models:
+            blocks.append(f"Saved models, as their manifests say: {', '.join(self.models)}.")
+        notes = () if self.scale is None else (f"Scale: {self.scale}.",)
+        ready = "not ready" if self.errors else "ready"
+        title = f"Experiment {self.root}: {ready}"
+        document = Document(title, tuple(blocks), self._state_verdict(), notes)
+        return use_short_names(document, self.models)
 
-    def _verdict(self) -> str:
+    def _state_verdict(self) -> str:
+        if not self.findings:
+            return "Nothing is missing or odd."
         counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
-        parts = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
-        return ", ".join(parts) or "ready"
+        parts = join_names(format_count(n, severity) for severity, n in counts.items() if n)
+        return f"Not ready to be tuned: {parts}." if self.errors else f"Ready, with {parts}."
 
     def _data(self) -> Iterable[Grid]:
         if self.data:
             header = ("data set", "role", "levels in", "texts in", "ids in", "items")
             rows = [(d.name, d.role, d.label, d.text, d.id, d.items) for d in self.data]
-            yield Grid("Data sets", header, tuple(rows), left=5)
+            yield Grid("Data sets", header, tuple(rows), left=5, optional=("ids in", "texts in"))
 
     def _levels(self) -> Iterable[Grid]:
         labelled = [one for one in self.data if one.levels]
@@ -151,4 +155,4 @@ class CheckReport(Result):
                 (f.set, f.dataset, f.form, f.matched, f.rows, f.features, f.constant)
                 for f in self.features
             ]
-            yield Grid("Feature sets", header, tuple(rows), left=4)
+            yield Grid("Feature sets", header, tuple(rows), left=4, optional=("constant", "form"))

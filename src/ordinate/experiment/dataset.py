@@ -1,7 +1,7 @@
 """A data set of an experiment: labelled texts of one file, as texts, with its fingerprint."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
 from ordinate.experiment.safe_files import hash_file
+from ordinate.readers.columns import DataColumns
 from ordinate.readers.external_predictions import ID_COLUMN_NAMES
-from ordinate.readers.feature_matrix import read_column_names
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
+from ordinate.readers.numeric_table import read_column_names
 from ordinate.scale import PRESETS, Scale
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 
@@ -29,21 +30,6 @@ USUAL_NAMES = {
 }
 MOST_COLUMNS_SHOWN = 12  # columns named in an error
 CORRECTION_HINT = "Correct the file, or declare a scale that has it (--scale)."
-
-
-@dataclass(frozen=True)
-class DataColumns:
-    """Which columns hold what, and how text files are written; None is recognised by its name.
-
-    `group` is a column of items that belong together (writers, topics); without it there is none.
-    """
-
-    label: str | None = None
-    text: str | None = None
-    id: str | None = None
-    group: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +125,8 @@ def read_dataset(
     if not n:
         raise NoItems(f"{path} has a header line and no rows.")
     labels, trimmed = _trim_labels(cells[found.label] if found.label else np.full(n, None, object))
-    ids = (
-        None
-        if found.id is None
-        else _check_ids(path, found.id, cells[found.id], columns.id is None)
-    )
+    other = "" if columns.id else " Name another column with --id-column."
+    ids = None if found.id is None else check_ids(path, cells[found.id], found.id, other)
     texts = None if found.text is None else tuple(text or "" for text in cells[found.text])
     return Dataset(
         name=name or parse_stem(path) or path.name,
@@ -267,16 +250,19 @@ def _trim_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
     return np.array([*bare, None], object)[:-1], tuple(rows)
 
 
-def _check_ids(path: Path, column: str, cells: NDArray[Any], recognised: bool) -> tuple[str, ...]:  # noqa: FBT001 - private
-    other = " Name another column with --id-column." if recognised else ""
+def check_ids(
+    path: Path, ids: Iterable[str | None], column: str = "", hint: str = ""
+) -> tuple[str, ...]:
+    """Return ids, of which each row has one, and no two the same."""
+    where, of = (f" in column {column!r}", f" of column {column!r}") if column else ("", "")
     seen: dict[str, int] = {}
-    for row, one in enumerate(cells, start=1):
-        if one is None:
-            raise BadInput(f"{path}: row {row} has no id in column {column!r}.{other}")
+    for row, one in enumerate(ids, start=1):
+        if not one:
+            raise BadInput(f"{path}: row {row} has no id{where}.{hint}")
         if one in seen:
             raise BadInput(
-                f"{path}: the id {shorten(one)} of column {column!r} stands in row {seen[one]} and "
-                f"in row {row}. An id names one item.{other}"
+                f"{path}: the id {shorten(one)}{of} stands in row {seen[one]} and in row {row}. An "
+                f"id names one item.{hint}"
             )
         seen[one] = row
     return tuple(seen)

@@ -12,9 +12,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, shorten
-from ordinate.experiment.dataset import USUAL_NAMES
+from ordinate.experiment.dataset import USUAL_NAMES, check_ids
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
-from ordinate.readers.feature_matrix import (
+from ordinate.readers.numeric_table import (
     read_column_names,
     read_csv_records,
     read_first_cells,
@@ -305,17 +305,3 @@ def _read_ids_file(path: Path, n: int) -> tuple[str, ...] | None:
     if len(lines) != n:
         raise BadInput(f"{path} has {n:,} rows, and {file} has {len(lines):,} ids.")
     return check_ids(file, lines)
-
-
-def check_ids(path: Path, ids: Sequence[str | None]) -> tuple[str, ...]:
-    """Return ids, of which each row has one, and no two the same."""
-    seen: dict[str, int] = {}
-    for row, one in enumerate(ids, start=1):
-        if not one:
-            raise BadInput(f"{path}: row {row} has no id.")
-        if one in seen:
-            raise BadInput(
-                f"{path}: the id {shorten(one)} stands in row {seen[one]} and in row {row}."
-            )
-        seen[one] = row
-    return tuple(seen)

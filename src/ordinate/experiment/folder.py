@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from ordinate.errors import BadInput, shorten, suggest_names
-from ordinate.experiment.dataset import DataColumns, Dataset, Role, parse_stem, read_dataset
+from ordinate.experiment.dataset import Dataset, Role, parse_stem, read_dataset
 from ordinate.experiment.feature_rows import DatasetFeatures, read_features
 from ordinate.experiment.layout import FEATURES, FOLDERS, TEST, TRAINING
 from ordinate.experiment.safe_files import resolve_inside
+from ordinate.readers.columns import DataColumns
 from ordinate.scale import Scale, resolve_scale
 
 ROLE_FOLDERS: dict[Role, str] = {"training": TRAINING, "test": TEST}

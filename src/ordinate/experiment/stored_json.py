@@ -181,8 +181,9 @@ def _decode_float(form: Any, value: Any) -> float:
 
 
 def _decode_checked(form: Any, value: Any) -> Any:
-    inner, *checks = get_args(form)
+    inner, *further = get_args(form)
     found = _decode(inner, value)
+    checks = (one for one in further if isinstance(one, Check))  # a setting says other things, too
     return found if all(check.holds(found) for check in checks) else _refuse(form, value)
 
 

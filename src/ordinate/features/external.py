@@ -13,21 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadValues, shorten, suggest_names
-from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
-from ordinate.experiment.feature_files import check_ids, format_names
+from ordinate.experiment.dataset import USUAL_NAMES, Dataset, check_ids, parse_stem
+from ordinate.experiment.feature_files import format_names
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
+    ROLE_NOUNS,
     FeatureExtractor,
     FeatureNameState,
     FittedExtractor,
     Items,
     ProgressCallback,
     expand_path,
+    find_column_role,
     slug,
 )
-from ordinate.features.label_leaks import ROLE_NOUNS, find_column_role
-from ordinate.readers.feature_matrix import read_column_names, read_matrix
+from ordinate.readers.numeric_table import read_column_names, read_matrix
 
 STATE = "state.json"
 SHOWN = 3  # names in an error

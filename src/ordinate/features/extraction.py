@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -33,6 +34,7 @@ from ordinate.features.extractor import (
     check_name,
     create_extractor,
     default_name,
+    refuse_groups,
 )
 from ordinate.features.feature_store import (
     BatchStore,
@@ -41,7 +43,7 @@ from ordinate.features.feature_store import (
     count_zero_rows,
     write_features,
 )
-from ordinate.features.label_leaks import refuse_groups
+from ordinate.features.tfidf import Tfidf
 
 EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
 EARLIER_FOLDER = "_maker"  # where earlier versions had it
@@ -79,6 +81,16 @@ def extract_features(
     with _lock_experiment(experiment, command):
         work = _Extraction(experiment, extractor, set_name, command, progress or (lambda _: None))
         return work.run(batch or extractor.batch)
+
+
+def extract_default_features(
+    experiment: Experiment, progress: ProgressCallback | None = None
+) -> list[ExtractionResult]:
+    """Make the feature sets that a new experiment begins with: TF-IDF of words and characters."""
+    return [
+        extract_features(experiment, extractor, progress=progress)
+        for extractor in (Tfidf(), Tfidf(analyzer="char"))
+    ]
 
 
 @contextmanager
@@ -231,11 +243,9 @@ class _Extraction:
         finished = self._list_finished()
         there = self.folder.exists()  # an extractor may be there alone
         lacking = [stem for stem in self.datasets if stem not in finished]
-        notes = (
-            describe_version_changes(Manifest.read(self.folder / EXTRACTOR_FOLDER))
-            if there and lacking
-            else []
-        )
+        notes: list[str] = []
+        if there and lacking:
+            notes = describe_version_changes(Manifest.read(self.folder / EXTRACTOR_FOLDER))
         if lacking:
             fitted = self._fit_or_load(there=there)
             self._extract_rows(fitted, lacking, batch, there=there)
@@ -257,7 +267,11 @@ class _Extraction:
             )
         stored = Manifest.read(self.folder / EXTRACTOR_FOLDER)
         stored.verify(self.folder / EXTRACTOR_FOLDER)
-        self._refuse_differences(self.request.differences(read_request(stored)))
+        if differences := self.request.differences(read_request(stored)):
+            raise BadOutput(
+                f"{self.folder} is another feature set, and is not overwritten: "
+                f"{'; '.join(differences)}. Choose another name: --name {self._alternative_name}"
+            )
         found = [stem for stem in self.datasets if (self.folder / stem).exists()]
         for stem in found:
             self._check_dataset(stem)
@@ -281,13 +295,6 @@ class _Extraction:
             f"overwritten. Remove {folder} to have them made again, or choose another name: "
             f"--name {self._alternative_name}"
         )
-
-    def _refuse_differences(self, differences: list[str]) -> None:
-        if differences:
-            raise BadOutput(
-                f"{self.folder} is another feature set, and is not overwritten: "
-                f"{'; '.join(differences)}. Choose another name: --name {self._alternative_name}"
-            )
 
     @property
     def _alternative_name(self) -> str:
@@ -408,14 +415,11 @@ class _Extraction:
 def _pool_items(parts: list[Items]) -> Items:
     """Return the rows of several data sets as one; ids may repeat from file to file."""
     columns = {
-        name: tuple(_chain_parts(part.columns[name] for part in parts)) for name in parts[0].columns
+        name: tuple(chain.from_iterable(part.columns[name] for part in parts))
+        for name in parts[0].columns
     }
-    texts = tuple(_chain_parts(part.texts for part in parts))
+    texts = tuple(chain.from_iterable(part.texts for part in parts))
     return Items(sum(part.n for part in parts), texts, columns=columns)
-
-
-def _chain_parts(parts: Any) -> Iterator[Any]:
-    return (one for part in parts for one in part)
 
 
 def find_changed_parts(experiment: Experiment, folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.experiment.stored_json import Check, at_least, decode
 from ordinate.render import Document, Grid
-from ordinate.render.estimates import format_percent
+from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.results.base import Result
 
 SCHEMA = 1
@@ -41,7 +41,7 @@ def describe_oddities(counts: Mapping[str, int], rows: int) -> list[str]:
     ['1 of 3 texts is empty.']
     """
     return [
-        f"{count:,} of {rows:,} {noun}{'' if rows == 1 else 's'} {one if count == 1 else many}."
+        f"{count:,} of {format_count(rows, noun)} {one if count == 1 else many}."
         for name, (noun, one, many) in ODDITIES.items()
         if (count := counts.get(name))
     ]
@@ -127,10 +127,13 @@ class ExtractionResult(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        title = f"Feature set {self.name}"
-        said = f"In {self.path}, by: {self.command}"
-        if self.already_complete:
-            said = f"It was there already, made by the same request: nothing to do. {said}"
+        new = [one for one in self.datasets if one.new]
+        verdict = (
+            f"{format_count(max(one.features for one in new), 'feature')} extracted for "
+            f"{join_names(f'{one.dataset} ({one.rows:,} rows)' for one in new)}."
+            if new
+            else "It was there already, made by the same request: nothing to do."
+        )
         header = ("data set", "", "rows", "features", "zeros", "rows of zeros only")
         cells = tuple(
             (
@@ -141,4 +144,5 @@ class ExtractionResult(Result):
         )
         odd = [sentence for one in self.datasets for sentence in one.oddities]
         grid = Grid("Data sets", header, cells, left=2)
-        return Document(title, (said, grid, *odd, *self.notes))
+        made = (f"In {self.path}, by: {self.command}",)
+        return Document(f"Feature set {self.name}", (grid, *odd, *self.notes), verdict, made)

@@ -2,14 +2,15 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra, shorten, suggest_names
+from ordinate.experiment.dataset import USUAL_NAMES, Dataset
 from ordinate.experiment.safe_files import compute_digest
 from ordinate.experiment.stored_json import decode, encode
 
@@ -26,6 +27,8 @@ EXTRACTORS = {  # by name: the class in the module of that name
 }
 NAME_PATTERN = re.compile(r"\w[\w.+-]*")
 LONGEST_NAME = 100  # characters of a name
+ColumnRole = Literal["label", "id", "text"]
+ROLE_NOUNS: dict[ColumnRole, str] = {"label": "levels", "id": "ids", "text": "texts"}
 ProgressCallback = Callable[[float], None]  # gets the share of the work that is done
 
 
@@ -253,3 +256,55 @@ class ExtractionRequest:
 def _find_changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     pairs = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
     return [(name, before, now) for name, before, now in pairs if before != now]
+
+
+# --- columns that would give the levels away -----------------------------------------------------
+
+
+def find_column_role(
+    column: str, data: Sequence[Dataset], usual: Sequence[ColumnRole]
+) -> ColumnRole | None:
+    """Return what a column is in one of the data sets, or by a usual name of such columns."""
+    bare = column.strip().lower()
+    for role in ROLE_NOUNS:
+        own = [getattr(one.columns, role) for one in data]
+        names = {name.strip().lower() for name in own if name is not None}
+        if bare in names or (role in usual and bare in USUAL_NAMES[role]):
+            return role
+    return None
+
+
+def refuse_groups(experiment: "Experiment", columns: Sequence[str]) -> None:
+    """Refuse columns of groups whose features would give the levels away, or name the items."""
+    data = [experiment.dataset(stem) for stem in experiment.files] if columns else []
+    for column in columns:
+        role = find_column_role(column, data, ("label",))
+        if role == "label":
+            raise BadOption(
+                f"{shorten(column)} is the column of the levels, or called as one: features made "
+                "of it would give the levels away. Name another column, or rename it if it holds "
+                "something else."
+            )
+        if role is not None:
+            raise BadOption(
+                f"{shorten(column)} is the column of the {ROLE_NOUNS[role]}, which differ from "
+                "item to item and make no groups. Name another column."
+            )
+        _refuse_copy(column, [one for one in data if one.role == "training"])
+
+
+def _refuse_copy(column: str, training: Sequence[Dataset]) -> None:
+    """Refuse the levels under other names: one group for each level, and one level for each."""
+    pairs = {
+        (group.strip(), label.casefold())
+        for one in training
+        for group, label in zip(one.read_column(column), one.labels, strict=True)
+        if group is not None and label is not None
+    }
+    groups, levels = {group for group, _ in pairs}, {level for _, level in pairs}
+    if len(groups) == len(levels) == len(pairs) > 1:
+        raise BadOption(
+            f"{shorten(column)} has one value for each level in the training data: it says the "
+            "levels in other words, and features made of it would give the levels away. Name "
+            "another column."
+        )

@@ -1,5 +1,6 @@
 """The feature sets of an experiment: sizes, zeros, how they were made, whether they still hold."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from ordinate.features.extraction import (
 )
 from ordinate.features.extraction_report import SCHEMA, ExtractedDataset
 from ordinate.features.feature_store import count_nonzero
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_percent
+from ordinate.render.estimates import format_count, format_percent
 from ordinate.results.base import Result
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
@@ -62,11 +63,15 @@ class FeatureSetListing(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        count = len({one.set for one in self.sets})
-        title = f"{count} feature set{'' if count == 1 else 's'} in {self.where}"
+        counts = Counter(one.state for one in self.sets)
+        title = (
+            f"{format_count(len({one.set for one in self.sets}), 'feature set')} in {self.where}"
+        )
         if not self.sets:
-            what = "Make one with `ordinate features tfidf -e DIR`."
-            return Document(title, (what, *self.notes))
+            make = "There is no feature set. Make one with `ordinate features tfidf -e DIR`."
+            return Document(title, self.notes, make)
+        states = ", ".join(f"{n} {state}" for state, n in counts.items())
+        verdict = f"Features of {format_count(len(self.sets), 'data set')}: {states}."
         header = ("set", "data set", "state", "rows", "features", "zeros")
         cells: tuple[tuple[Cell, ...], ...] = tuple(
             (one.set, one.dataset, one.state, one.rows, one.features, _format_share(one.zeros))
@@ -76,7 +81,8 @@ class FeatureSetListing(Result):
         said = [f"{name}: {command}" for name, command in how.items()]
         problems = [one.problem for one in self.sets if one.problem]
         grid = Grid("Feature sets", header, cells, left=3)
-        return Document(title, (grid, *said, *dict.fromkeys(problems), *self.notes))
+        blocks: tuple[Block, ...] = (grid, *dict.fromkeys(problems), *self.notes)
+        return Document(title, blocks, verdict, tuple(said))
 
 
 def list_feature_sets(experiment: Experiment) -> FeatureSetListing:

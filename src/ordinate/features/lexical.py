@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ordinate.features.tokenization import (
     insert_spaces,
     split_words,
 )
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Lexical features"
 STATE = "state.json"
@@ -60,7 +61,10 @@ class Lexical(FeatureExtractor):
     Only English has CEFR levels of words. Nothing is learned from training data.
     """
 
-    language: str = "en"
+    language: Annotated[
+        str,
+        Setting("of the texts, as wordfreq calls it: en, de, fr, ar, zh, …", metavar="CODE"),
+    ] = "en"
 
     name: ClassVar[str] = "lexical"
     version: ClassVar[int] = 2

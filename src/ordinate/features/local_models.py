@@ -1,34 +1,58 @@
-"""Models of others that lie on this machine: found, looked over before they are opened, hashed."""
+"""Models of others that lie on this machine: looked over before they are opened, hashed, run.
+
+Sums of floats depend on the order in which a kernel takes them, and kernels choose that by the
+shape of a batch. So a window of a text is padded to a width that its own length decides, and stands
+in a batch of as many rows as that width decides; rows that are missing are copies. Whatever stands
+beside it, a window then goes through the same sums, and gives the same bits. (On one machine with
+one number of threads: others may sum in another order.)
+"""
 
 import json
 import re
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, ClassVar, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.safe_files import hash_file
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
     expand_path,
     import_library,
+    slug,
 )
+from ordinate.settings import Setting
 
+ModelPath = Annotated[
+    str,
+    Setting(
+        "folder of the model, or installed package that carries one",
+        metavar="PATH",
+        flag="--model-path",
+        path="file",
+    ),
+]
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS_GLOB = "*.safetensors"
 PICKLE_PATTERN = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")
-HASHED_SUFFIXES = {
-    ".safetensors",
-    ".json",
-    ".txt",
-    ".model",
-    ".jinja",
-}  # what decides a model's outputs
+# what decides a model's outputs
+HASHED_SUFFIXES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
 PACKAGE_PATTERN = re.compile(r"[A-Za-z]\w*")
+WIDTH_STEP = 16  # widths of batches are multiples of it
+BATCH_TOKENS = 256  # of a batch, unless one window alone has more
 
 
 def normalize_model_name(model: str) -> str:
@@ -134,6 +158,45 @@ class LocalModel:
                 logging.enable_progress_bar()
 
 
+@dataclass(frozen=True)
+class ModelExtractor(FeatureExtractor):
+    """An extractor that reads texts with a model of others, and learns nothing itself."""
+
+    model: str
+
+    model_title: ClassVar[str]  # what the model should be, in words
+
+    @abstractmethod
+    def open(self) -> FittedExtractor:
+        """Open the model."""
+
+    def sources(self) -> dict[str, str]:
+        """Return the hashes of the model's files."""
+        return self.local_model.sources
+
+    @cached_property
+    def local_model(self) -> LocalModel:
+        """The model on this machine."""
+        return LocalModel(self.model, self.model_title)
+
+    @property
+    def model_slug(self) -> str:
+        """The model's name as part of the name of a set."""
+        return slug(Path(self.model).name)[:60]
+
+    def fit(self, items: Items, progress: ProgressCallback) -> FittedExtractor:
+        """Learn nothing, and open the model."""
+        del items
+        fitted = self.open()
+        progress(1.0)
+        return fitted
+
+    def load(self, folder: Path) -> FittedExtractor:
+        """Return it again, with the same model or not at all."""
+        self.local_model.check(folder)
+        return self.open()
+
+
 def _find_packaged_model(package: str) -> Path | None:
     """Return the folder of the model in an installed package, without running its code."""
     try:
@@ -171,3 +234,70 @@ def _get_package_version(name: str) -> str:
         return "" if Path(name).is_absolute() else metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
+
+
+# --- windows on long texts -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    """Some windows of one shape; `places` says which, in the first rows."""
+
+    places: tuple[int, ...]
+    ids: NDArray[np.int64]
+    mask: NDArray[np.int64]
+
+
+def choose_batch_shape(length: int, limit: int) -> tuple[int, int]:
+    """Return rows and width of the batch that a window of this length stands in.
+
+    >>> choose_batch_shape(7, 256), choose_batch_shape(100, 256), choose_batch_shape(250, 254)
+    ((16, 16), (2, 112), (1, 254))
+    """
+    width = min(-(-length // WIDTH_STEP) * WIDTH_STEP, limit)
+    return max(1, BATCH_TOKENS // width), width
+
+
+def batch_windows(windows: Sequence[Sequence[int]], limit: int, pad: int) -> Iterator[WindowBatch]:
+    """Give the windows in batches, from the shortest ones; none may be longer than the limit."""
+    by_width: dict[tuple[int, int], list[int]] = {}
+    for place, window in enumerate(windows):
+        by_width.setdefault(choose_batch_shape(len(window), limit), []).append(place)
+    for (rows, width), places in sorted(by_width.items(), key=lambda one: one[0][1]):
+        for start in range(0, len(places), rows):
+            some = places[start : start + rows]
+            yield _pad_batch([windows[place] for place in some], some, rows, width, pad)
+
+
+def _pad_batch(
+    windows: list[Sequence[int]], places: list[int], rows: int, width: int, pad: int
+) -> WindowBatch:
+    ids = np.full((rows, width), pad, np.int64)
+    mask = np.zeros((rows, width), np.int64)
+    for row in range(rows):
+        window = windows[min(row, len(windows) - 1)]
+        ids[row, : len(window)], mask[row, : len(window)] = window, 1
+    return WindowBatch(tuple(places), ids, mask)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A window on a sequence from start to stop, in which what comes from `first` is new."""
+
+    start: int
+    first: int
+    stop: int
+
+
+def split_into_spans(length: int, window: int, stride: int) -> list[Span]:
+    """Return windows that move on by a stride, so that all new ones but the first see the past.
+
+    >>> split_into_spans(8, 6, 3)
+    [Span(start=0, first=0, stop=6), Span(start=3, first=6, stop=8)]
+    """
+    found, start, seen = [], 0, 0
+    while seen < length:
+        stop = min(start + window, length)
+        found.append(Span(start, seen, stop))
+        start, seen = start + stride, stop
+    return found

@@ -4,24 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.features.embeddings import model_slug
-from ordinate.features.extractor import (
-    FeatureExtractor,
-    FittedExtractor,
-    Items,
-    ProgressCallback,
-    expand_path,
-    import_library,
+from ordinate.features.extractor import FittedExtractor, Items, expand_path, import_library
+from ordinate.features.local_models import (
+    CONFIG,
+    ModelExtractor,
+    ModelPath,
+    Span,
+    batch_windows,
+    split_into_spans,
 )
-from ordinate.features.local_models import CONFIG, LocalModel
-from ordinate.features.text_windows import Span, batch_windows, split_into_spans
 from ordinate.features.tokenization import count_letters
+from ordinate.settings import Setting
 
 FEATURE_TITLE = "Perplexities"
 DEFAULT_WINDOW = 1024  # tokens of a window, unless more are asked for
@@ -39,21 +38,31 @@ NAMES = (
 
 
 @dataclass(frozen=True)
-class Perplexity(FeatureExtractor):
+class Perplexity(ModelExtractor):
     """Surprisals of the tokens by a causal language model in a folder, and what sums them up.
 
     A text longer than the window is read in windows that move on by the stride, half a window
     unless told: each token but those of the first window has at least the rest for its past.
     """
 
-    model: str
-    window: int = DEFAULT_WINDOW
-    stride: int | None = None
+    model: ModelPath
+    window: Annotated[
+        int,
+        Setting(
+            "tokens that are read at once",
+            default=f"what the model takes, at most {DEFAULT_WINDOW}",
+        ),
+    ] = DEFAULT_WINDOW
+    stride: Annotated[
+        int | None,
+        Setting("tokens by which windows on long texts move on", default="half a window"),
+    ] = None
 
     name: ClassVar[str] = "perplexity"
     version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("transformers", "tokenizers", "torch", "regex")
     batch: ClassVar[int] = 64
+    model_title: ClassVar[str] = "language model"
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
@@ -69,7 +78,7 @@ class Perplexity(FeatureExtractor):
     @property
     def title(self) -> str:
         """The name of the extractor, and of the model."""
-        return f"perplexity-{model_slug(self.model)}"
+        return f"perplexity-{self.model_slug}"
 
     @property
     def default_extractor(self) -> "Perplexity":
@@ -79,29 +88,12 @@ class Perplexity(FeatureExtractor):
     @property
     def arguments(self) -> list[str]:
         """The model, and the options that differ from the defaults."""
-        found = ["--model", self.model]
+        found = ["--model-path", self.model]
         found += [] if self.window == DEFAULT_WINDOW else ["--window", str(self.window)]
         return found + ([] if self.stride is None else ["--stride", str(self.stride)])
 
-    def sources(self) -> dict[str, str]:
-        """Return the hashes of the model's files."""
-        return self.local_model.sources
-
-    @cached_property
-    def local_model(self) -> LocalModel:
-        """The model on this machine."""
-        return LocalModel(self.model, "language model")
-
-    def fit(self, items: Items, progress: ProgressCallback) -> "FittedPerplexity":
-        """Learn nothing, and open the model."""
-        del items
-        fitted = FittedPerplexity(self)
-        progress(1.0)
-        return fitted
-
-    def load(self, folder: Path) -> "FittedPerplexity":
-        """Return it again, with the same model or not at all."""
-        self.local_model.check(folder)
+    def open(self) -> "FittedPerplexity":
+        """Open the model."""
         return FittedPerplexity(self)
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ordinate.features.extractor import (
     slug,
 )
 from ordinate.features.tokenization import compose_characters, split_words
+from ordinate.settings import Setting
 
 Analyzer = Literal["word", "char", "char_wb"]
 NGRAMS: dict[str, tuple[int, int]] = {"word": (1, 2), "char": (2, 4), "char_wb": (2, 4)}
@@ -53,14 +54,18 @@ class Tfidf(FeatureExtractor):
     of a data set that are not zero (12 bytes each, a few times over) when its rows are joined.
     """
 
-    analyzer: Analyzer = "word"
+    analyzer: Annotated[
+        Analyzer, Setting("n-grams of words, of characters, or of characters within words")
+    ] = "word"
     ngrams: tuple[int, int] | None = None  # None: (1, 2) words or (2, 4) characters
     min_df: int | float = 2  # a count of texts, or a share of them
     max_df: int | float = 1.0
     max_features: int | None = 200_000
     sublinear: bool = True
     lowercase: bool = True
-    group_by: str | None = None
+    group_by: Annotated[
+        str | None, Setting("a vectoriser of its own for each value of a column", metavar="COL")
+    ] = None
 
     name: ClassVar[str] = "tfidf"
     version: ClassVar[int] = 2

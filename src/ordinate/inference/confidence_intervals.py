@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
-from ordinate.inference.coverage_warnings import describe_undercoverage
 from ordinate.inference.delta_method import (
     compute_bounded_interval,
     compute_influence,
@@ -31,6 +30,7 @@ from ordinate.inference.resampling import (
 from ordinate.inference.small_samples import (
     RARE_ITEMS,
     aggregates_levels,
+    describe_undercoverage,
     find_rare_levels,
     make_posterior_sampler,
     mover_interval,
@@ -40,6 +40,7 @@ from ordinate.inference.small_samples import (
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.catalogue import Macro
+from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
@@ -82,10 +83,10 @@ class ConfidenceIntervals:
     Stratified intervals hold the number of items of each gold level fixed.
     """
 
-    level: float = 0.95
+    level: Level = 0.95
     method: IntervalMethod | None = None
-    resamples: int = 2_000
-    seed: int = 0
+    resamples: Resamples = 2_000
+    seed: Seed = 0
     stratified: bool = False
 
     def __post_init__(self) -> None:
@@ -300,13 +301,13 @@ class _IntervalEstimator:
         methods: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
             "delta": self._delta_interval,
             "t": self._delta_interval,
-            "percentile": self._percentile_interval,
+            "percentile": partial(self._quantile_interval, method="percentile"),
             "bca": self._bca_interval,
             "wilson": self._wilson_interval,
             "mover": self._mover_interval,
             "simultaneous": self._simultaneous_interval,
-            "dirichlet": self._posterior_interval,
-            "jeffreys": partial(self._posterior_interval, method="jeffreys"),
+            "dirichlet": partial(self._quantile_interval, method="dirichlet"),
+            "jeffreys": partial(self._quantile_interval, method="jeffreys"),
         }
         return methods[method](metric, note)
 
@@ -329,13 +330,6 @@ class _IntervalEstimator:
         return self._build_estimate(
             metric, compute_bounded_interval(value, error, metric.bounds, reach), method, note
         )
-
-    def _percentile_interval(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, reason = self._select_defined(metric, self.bootstrap)
-        if reason:
-            return make_point_estimate(self.values[metric.expression], reason, undefined)
-        bounds = percentile_interval(values, self.settings.level)
-        return self._build_estimate(metric, bounds, "percentile", note, undefined)
 
     def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
         values, undefined, reason = self._select_defined(metric, self.bootstrap)
@@ -366,15 +360,14 @@ class _IntervalEstimator:
         bounds = simultaneous_interval(metric, self.matrix, self.settings.level)
         return self._build_estimate(metric, bounds, "simultaneous", note)
 
-    def _posterior_interval(
-        self, metric: Metric, note: str | None, method: str = "dirichlet"
-    ) -> Estimate:
-        values, undefined, reason = self._select_defined(metric, self.posterior)
+    def _quantile_interval(self, metric: Metric, note: str | None, method: str) -> Estimate:
+        """Return the interval between two quantiles of resamples, or of the posterior."""
+        resampled = self.bootstrap if method == "percentile" else self.posterior
+        values, undefined, reason = self._select_defined(metric, resampled)
         if reason:
             return make_point_estimate(self.values[metric.expression], reason, undefined)
-        return self._build_estimate(
-            metric, percentile_interval(values, self.settings.level), method, note, undefined
-        )
+        bounds = percentile_interval(values, self.settings.level)
+        return self._build_estimate(metric, bounds, method, note, undefined)
 
     def _select_defined(
         self, metric: Metric, resampled: dict[str, Array]
@@ -428,6 +421,6 @@ class _IntervalEstimator:
         estimates = {}
         for metric in metrics:
             why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
-            wider = self._wilson_interval if metric.share else self._posterior_interval
-            estimates[metric.expression] = wider(metric, why)
+            method: IntervalMethod = "wilson" if metric.share else "dirichlet"
+            estimates[metric.expression] = self._compute_interval(metric, method, why)
         return estimates

@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+DIFFERENCE_METHOD = "mover"
+NO_INTERVAL_NOTE = "no interval was asked for"
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -41,9 +44,33 @@ class Estimate:
         }
 
 
-def make_point_estimate(value: float, note: str, undefined: float = 0.0) -> Estimate:
+def make_point_estimate(
+    value: float, note: str = NO_INTERVAL_NOTE, undefined: float = 0.0
+) -> Estimate:
     """Return an estimate without an interval, for a reason."""
     return Estimate(value, math.nan, math.nan, None, undefined, note)
+
+
+def estimate_difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return first minus second of independent estimates, by MOVER.
+
+    The distances from each value to its bounds add up like standard errors.
+
+    >>> one, other = Estimate(0.8, 0.7, 0.9, "wilson"), Estimate(0.5, 0.4, 0.6, "wilson")
+    >>> gap = estimate_difference(one, other)
+    >>> round(gap.low, 3), round(gap.high, 3)
+    (0.159, 0.441)
+    """
+    value = first.value - second.value
+    bounds = (first.low, first.high, second.low, second.high)
+    if any(map(math.isnan, (value, *bounds))):
+        return make_point_estimate(value, first.note or second.note or "one side has no interval")
+    apart = (first.value - first.low, second.high - second.value)
+    below = math.hypot(*(max(0.0, x) for x in apart))
+    apart = (first.high - first.value, second.value - second.low)
+    above = math.hypot(*(max(0.0, x) for x in apart))
+    undefined = max(first.undefined_share, second.undefined_share)
+    return Estimate(value, value - below, value + above, DIFFERENCE_METHOD, undefined)
 
 
 def to_json_number(number: float) -> float | None:

@@ -1,6 +1,9 @@
-"""Small samples: proportions, rare levels, and matrices that no bootstrap can move."""
+"""Small samples: proportions, rare levels, matrices that no bootstrap can move, undercoverage."""
 
+import csv
 import math
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +21,8 @@ Array = NDArray[Any]
 RARE_ITEMS = 10  # items of a gold level, below which resampling its items is not enough
 MOST_LEVELS = 30  # up to which each cell is tried alone
 FLAT_ERROR = 1e-12  # an error of nothing
+STUDIED_LEVELS, STUDIED_SIZES = (3, 7), (20, 50, 200, 1_000, 5_000)  # of the coverage study
+RARE_SHARE = 0.1  # of the rarest level beside the commonest, below which gold is imbalanced
 
 
 def wilson_interval(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
@@ -152,3 +157,34 @@ def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:
     else:
         size = float(matrix.total**2 / matrix.squares.sum())
     return matrix.with_cells(matrix.weights * (size / matrix.total))
+
+
+# --- known undercoverage -------------------------------------------------------------------------
+
+
+def describe_undercoverage(metric: Metric, matrix: ConfusionMatrix) -> str | None:
+    """Say how far the intervals of a metric undercover on data like these, if they do."""
+    if metric.options:
+        return None
+    levels = int(np.clip((matrix.gold > 0).sum(), *STUDIED_LEVELS))
+    items = max((size for size in STUDIED_SIZES if size <= matrix.total), default=STUDIED_SIZES[0])
+    counts = matrix.gold[matrix.gold > 0]
+    gold = "1:100" if counts.min() < RARE_SHARE * counts.max() else "balanced"
+    coverage = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
+    if coverage is None:
+        return None
+    return f"95 % intervals cover {100 * coverage:.0f} % in tables like this"
+
+
+@cache
+def _load_coverage() -> dict[tuple[str, int, int, str], float]:
+    """Return the cases of undercoverage that `make coverage` found.
+
+    They are nominal 95 % intervals, metrics with their defaults, numbers of levels and items, gold
+    balanced or with one level a hundred times as rare as another.
+    """
+    text = files(__package__).joinpath("coverage_warnings.csv").read_text(encoding="utf-8")
+    return {
+        (row["metric"], int(row["levels"]), int(row["items"]), row["gold"]): float(row["coverage"])
+        for row in csv.DictReader(text.splitlines())
+    }

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_una
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
 from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
+from ordinate.settings import Setting
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import DROP_HINT
 
@@ -58,7 +59,10 @@ def evaluate_metrics(
     metrics: MetricSelection = None,
     references: MetricSelection = REFERENCE_METRICS,
     *,
-    cases: int = 10,
+    cases: Annotated[
+        int,
+        Setting("parts of the items at random, where fewer than two test cases are named"),
+    ] = 10,
     seed: int = 0,
     level: float = 0.95,
     resamples: int = 1_000,
@@ -132,11 +136,7 @@ class _MatricesBySystem:
 
 
 def _select_distinct(metrics: MetricSelection) -> list[Metric]:
-    distinct = list({metric.expression: metric for metric in select_metrics(metrics)}.values())
-    for metric in distinct:
-        if metric.summary is not ConfusionMatrix:
-            raise BadOption(f"{metric.name} is no metric of levels, and only those are evaluated.")
-    return distinct
+    return list({metric.expression: metric for metric in select_metrics(metrics)}.values())
 
 
 # --- values --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 from numpy.typing import NDArray
 
@@ -19,6 +19,7 @@ from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
 from ordinate.render import Document
 from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
+from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -35,11 +36,17 @@ INTERVAL_FIELDS = ("coverage", "robustness", "stability")
 class MetaEvaluationSettings:
     """Settings of a meta-evaluation: level of intervals, resamples, level of tests, unanimity."""
 
-    level: float = 0.95
-    resamples: int = 1_000
-    seed: int = 0
-    alpha: float = 0.05
-    unanimity: Unanimity = "weak"
+    level: Level = 0.95
+    resamples: Resamples = 1_000
+    seed: Seed = 0
+    alpha: Annotated[
+        float,
+        Setting("level at which systems are significantly different", flag="--significance-level"),
+    ] = 0.05
+    unanimity: Annotated[
+        Unanimity,
+        Setting("what an improvement for all references is: no loss, or a gain for each"),
+    ] = "weak"
 
     def __post_init__(self) -> None:
         if not (isinstance(self.level, Real) and 0.5 <= self.level < 1.0):

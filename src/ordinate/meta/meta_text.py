@@ -10,7 +10,12 @@ import numpy as np
 from ordinate.inference import Estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_percent, join_names
+from ordinate.render.estimates import (
+    format_interval_head,
+    format_percent,
+    format_with_interval,
+    join_names,
+)
 from ordinate.results.leaderboard_text import describe_files
 
 if TYPE_CHECKING:
@@ -23,21 +28,20 @@ MOST_SYSTEMS = 30  # in one grid
 
 def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
-    blocks: list[str | Grid] = [
-        _describe_source(result),
-        state_conclusion(result),
+    grids = (
         *_build_coverage_blocks(result),
-    ]
-    blocks += [
-        _explain_coverage(result),
         _build_reliability_grid(result),
         _build_agreement_grid(result),
         _build_system_grid(result),
-    ]
-    blocks += [*_build_irregularity_grid(result), *collect_notes(result)]
+        *_build_irregularity_grid(result),
+    )
     cases = f"{result.cases:,} test cases"
-    title = f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}"
-    return Document(title, tuple(blocks))
+    return Document(
+        f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}",
+        grids,
+        verdict=state_conclusion(result),
+        notes=(*collect_notes(result), _explain_coverage(result), _describe_source(result)),
+    )
 
 
 def state_conclusion(result: "MetaEvaluation") -> str:
@@ -129,8 +133,7 @@ def _describe_undefined(result: "MetaEvaluation") -> list[str]:
 def _describe_source(result: "MetaEvaluation") -> str:
     origin, panel = result.origin, result.panel
     gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
-    parts = describe_files(origin, panel, gold)
-    return " ".join(parts)
+    return " ".join(describe_files(origin, panel, gold))
 
 
 def _build_coverage_blocks(result: "MetaEvaluation") -> list[Grid]:
@@ -185,24 +188,22 @@ def _explain_coverage(result: "MetaEvaluation") -> str:
 
 
 def _build_reliability_grid(result: "MetaEvaluation") -> Grid:
-    level = _format_interval_header(result)
-    header = ("metric", "robustness", level, "stability", level, "significant", "undefined")
+    header = ("metric", "robustness", "stability", "significant", "undefined")
     rows = tuple(
         (
             _format_metric(result, one),
-            one.robustness.value,
-            _format_interval(one.robustness),
-            one.stability.value,
-            _format_interval(one.stability),
+            format_with_interval(one.robustness),
+            format_with_interval(one.stability),
             format_percent(one.discriminative_power),
             format_percent(one.undefined_share),
         )
         for one in result.ranked
     )
     title = (
-        f"Rankings of systems (pairs significantly different at alpha = {result.settings.alpha:g})"
+        f"Rankings of systems with {_format_interval_header(result)} (pairs significantly "
+        f"different at alpha = {result.settings.alpha:g})"
     )
-    return Grid(title, header, rows)
+    return Grid(title, header, rows, optional=("undefined",))
 
 
 def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
@@ -212,8 +213,7 @@ def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
     """
     names = [one.metric.expression for one in result.metrics]
     places = {one.metric.expression: index for index, one in enumerate(result.metrics)}
-    level = _format_interval_header(result)
-    header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
+    header = ("metric", "most like", "agreement", "least like", "agreement")
     rows: list[tuple[Cell, ...]] = []
     for one in result.ranked:
         own = places[one.metric.expression]
@@ -222,9 +222,12 @@ def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
         others.sort(key=lambda k: -agreement[k].value)
         row: list[Cell] = [_format_metric(result, one)]
         for k in [*others[:1], *others[-1:]]:
-            row += [names[k], agreement[k].value, _format_interval(agreement[k])]
+            row += [names[k], format_with_interval(agreement[k])]
         rows.append((*row, *[None] * (len(header) - len(row))))
-    title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
+    title = (
+        f"Agreement of metrics (Spearman over systems) with {_format_interval_header(result)}; "
+        "JSON has all pairs"
+    )
     return Grid(title, header, tuple(rows))
 
 
@@ -260,7 +263,7 @@ def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> 
     return tuple(None if other == index else float(row[other]) for other in order)
 
 
-def _build_irregularity_grid(result: "MetaEvaluation") -> list[str | Grid]:
+def _build_irregularity_grid(result: "MetaEvaluation") -> list[Grid]:
     """Return irregular lines by their type, with the first example; JSON has them by file."""
     by_type: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in result.irregular:
@@ -285,7 +288,7 @@ def _format_metric(result: "MetaEvaluation", evaluation: "MetricEvaluation") -> 
 
 
 def _format_interval_header(result: "MetaEvaluation") -> str:
-    return f"{100 * result.settings.level:g} % CI"
+    return format_interval_head(result.settings.level)
 
 
 def _format_interval(estimate: Estimate) -> str | None:

@@ -31,11 +31,14 @@ from ordinate.metrics.known_properties import (
     find_verification,
     format_counterexample,
 )
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
+from ordinate.render.estimates import join_names
 from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
 DIFFERS_MARK = " ≠ paper"
+MOST_NAMED = 5  # metrics in a verdict, with what they break
+KEPT = {"verdict": "not_violated"}
 SAME_TOLERANCE = 1e-9  # a smaller difference is rounding
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
@@ -112,8 +115,34 @@ class PropertyVerdicts(Result):
         laws = [f"{_format_name(name)}: {law.statement}" for name, law in PROPERTIES.items()]
         return Document(
             "Formal properties of metrics",
-            (NO_PROOF, self._describe_effort(), *laws, *(grid for grid in grids if grid.rows)),
+            tuple(grid for grid in grids if grid.rows),
+            verdict=self._state_verdict(),
+            notes=(NO_PROOF, self._describe_effort(), *laws),
         )
+
+    def _state_verdict(self) -> str:
+        """Say which metrics keep the formal properties, and which break how many."""
+        broken = {
+            name: [
+                law
+                for law in FORMAL_PROPERTIES
+                if cells.get(law, KEPT)["verdict"] != "not_violated"
+            ]
+            for name, cells in self.cells.items()
+        }
+        kept = [name for name, laws in broken.items() if not laws]
+        parts = []
+        if kept:
+            parts.append(f"No small case violates a formal property of {join_names(kept)}.")
+        ranked = sorted(
+            (name for name in broken if broken[name]), key=lambda name: len(broken[name])
+        )
+        if len(ranked) > MOST_NAMED:
+            parts.append(f"{len(ranked)} other metrics break at least one, or leave it undefined.")
+        elif ranked:
+            each = [f"{name} ({', '.join(map(_format_name, broken[name]))})" for name in ranked]
+            parts.append(f"Violated, tied or undefined: {'; '.join(each)}.")
+        return " ".join(parts)
 
     def _describe_effort(self) -> str:
         cases = [
@@ -215,10 +244,12 @@ class PropertyExplanation(Result):
         required = {"equal": "stay the same", "better": _describe_direction(self.metric)}[
             law.relation
         ]
-        blocks: list[str | Grid] = [law.statement, f"So the value has to {required}."]
+        name = _format_name(self.property_name).capitalize()
+        verdict = f"{name} is {VERDICT_NAMES[cell['verdict']]} by {self.metric.expression}."
         if cell["reason"]:
-            blocks.append(f"It cannot be checked: {cell['reason']}")
-        blocks += [*_describe_search(cell), *_describe_paper(cell)]
+            verdict = f"It cannot be checked: {cell['reason']}"
+        blocks: list[Block] = [f"{law.statement} So the value has to {required}."]
+        blocks += _describe_paper(cell)
         for key, words in (
             ("counterexample", "The smallest counterexample"),
             ("counterexample_with_empty_levels", "The smallest one if gold may lack levels"),
@@ -228,9 +259,8 @@ class PropertyExplanation(Result):
                     f"{words}: {format_counterexample(cell[key])}.",
                     *_build_example_grids(cell[key]),
                 ]
-        return Document(
-            f"{self.metric.expression}: {_format_name(self.property_name)}", tuple(blocks)
-        )
+        title = f"{self.metric.expression}: {_format_name(self.property_name)}"
+        return Document(title, tuple(blocks), verdict, tuple(_describe_search(cell)))
 
 
 def collect_facts(check: PropertyCheck) -> dict[str, PropertyRecord]:

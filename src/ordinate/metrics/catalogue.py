@@ -98,6 +98,7 @@ class Metric:
 
         They need not be integers where the observed ones are.
         """
+        self._check_summary(expected)
         if self.required:
             missing = ", ".join(self.required)
             raise BadOption(f"{self.name} needs {missing}: write {self.name}({missing}=…).")
@@ -106,6 +107,13 @@ class Metric:
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")
         return self._compute_each(expected) if self.one_by_one else self._compute_together(expected)
+
+    def _check_summary(self, given: object) -> None:
+        if not isinstance(given, self.summary):
+            raise BadOption(
+                f"{self.name} is a metric of {_name_input(self.summary)}: it takes a "
+                f"{self.summary.__name__}, not {type(given).__name__}."
+            )
 
     def _compute_together(self, summary: Any) -> Value:
         try:
@@ -322,13 +330,26 @@ def _load_families(summary: type) -> type:
     return summary
 
 
+def _name_input(summary: type) -> str:
+    """Return what people call the input of a summary."""
+    names = {name: called for called, (name, _, _) in SUMMARY_TYPES.items()}
+    return names.get(summary.__name__, summary.__name__)
+
+
 def find_metric(metric: "str | Metric", summary: type = ConfusionMatrix) -> Metric:
     """Return the metric of a name or an expression such as 'weighted_kappa(power=1)'.
+
+    A metric stands for itself, if it is one of this summary.
 
     >>> find_metric("accuracy_within(n=2)").options["n"]
     2
     """
     if isinstance(metric, Metric):
+        if metric.summary is not summary:
+            wanted, given = _name_input(summary), _name_input(metric.summary)
+            raise BadOption(
+                f"{metric.name} is a metric of {given}, and a metric of {wanted} is needed here."
+            )
         return metric
     name, options = _parse_expression(metric)
     if (name, _load_families(summary)) not in CATALOGUE:

@@ -1,4 +1,4 @@
-"""Safe model files: skops with an own allow-list, and trees as plain arrays.
+"""Safe model files: skops with an own allow-list, trees as plain arrays, tensors.
 
 Pickles execute what they contain, so none is ever opened. Every other file is looked through
 before a loader sees it, and nothing is built from a type that is not listed here.
@@ -8,19 +8,22 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
-from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.stored_json import refuse_duplicate_keys
 from ordinate.models.tree_ensemble import TreeEnsemble
 from ordinate.render import atomic_files
 
+if TYPE_CHECKING:  # which takes seconds to load
+    from torch import Tensor
+
 PICKLE_PATTERN = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
+METADATA_KEY = "ordinate"  # under which name a file of tensors keeps plain values
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day of zip files: a model's bytes tell no time
 RESTORE_HINT = "It is not used. Make the model again, or restore the folder."
 
@@ -61,12 +64,6 @@ def save_fitted(fitted: Any, folder: Path) -> list[str]:
     with atomic_files.replace_file(folder / name) as temporary:
         temporary.write_bytes(content)
     return [name]
-
-
-def load_model(folder: Path) -> Any:
-    """Return what was fitted, once the folder is what its manifest says."""
-    Manifest.read(folder).verify(folder)
-    return load_fitted(folder)
 
 
 def load_fitted(folder: Path) -> Any:
@@ -169,6 +166,46 @@ def _normalize_skops(content: bytes) -> bytes:
             archive.writestr(zipfile.ZipInfo(new, EPOCH), members[old])
         archive.writestr(zipfile.ZipInfo(SCHEMA, EPOCH), json.dumps(schema))
     return written.getvalue()
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+
+def write_tensors(path: Path, tensors: Mapping[str, "Tensor"], facts: Mapping[str, Any]) -> None:
+    """Write tensors with plain values as safetensors, completely or not at all."""
+    metadata = {METADATA_KEY: json.dumps(facts, sort_keys=True, allow_nan=False)}
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = _import_safetensors().save(plain, metadata)
+    with atomic_files.replace_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+    """Return the tensors and the plain values of a file."""
+    try:
+        content = path.read_bytes()
+        # copies lie where new tensors do: sums may depend on how memory is aligned
+        tensors = {
+            name: tensor.clone() for name, tensor in _import_safetensors().load(content).items()
+        }
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        facts = json.loads(header.get("__metadata__", {}).get(METADATA_KEY, "{}"))
+    except MissingExtra:
+        raise
+    except Exception as problem:  # noqa: BLE001 - the loader fails in its own ways on damaged files
+        raise BadStore(
+            f"{path} cannot be read: {shorten(str(problem))}. Restore it, or tune again."
+        ) from None
+    return tensors, facts
+
+
+def _import_safetensors() -> Any:
+    try:
+        import safetensors.torch
+    except ImportError:
+        line = "pip install 'ordinate[surrogate]'"
+        raise MissingExtra(f"Networks are stored by safetensors: {line}") from None
+    return safetensors.torch
 
 
 SKOPS, TREES = "model.skops", "model.trees.npz"

@@ -1,13 +1,13 @@
 """From probabilities and scores to levels: decoding, cut points, recalibration, prediction sets."""
 
-from ordinate.postprocess.conformal_sets import OrdinalConformalSets
-from ordinate.postprocess.cut_points import CutPoints
-from ordinate.postprocess.decoder import Decoder
-from ordinate.postprocess.prediction_sets import (
+from ordinate.postprocess.conformal_sets import (
+    OrdinalConformalSets,
     PredictionSetEvaluation,
     PredictionSets,
     evaluate_prediction_sets,
 )
+from ordinate.postprocess.cut_points import CutPoints
+from ordinate.postprocess.decoder import Decoder
 from ordinate.postprocess.recalibration import (
     CumulativeIsotonic,
     TemperatureScaling,

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
-from ordinate.postprocess.input_columns import encode_groups, format_names
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
-from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.postprocess.estimator import BaseEstimator, encode_groups, format_names, match_groups
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
 Floats = NDArray[np.float64]
 ROUNDING_SLACK = 4.0 * float(np.finfo(float).eps)  # rounding of a residual, relative to its parts
@@ -53,7 +51,7 @@ class SplitConformal(BaseEstimator):
     neither were seen when the model was fitted; it does not require that the model or the spread is
     right. With `groups` it holds for the items of each group.
 
-    >>> intervals = SplitConformal(alpha=0.2).fit([1, 2, 3, 4, 5, 6, 7, 8, 9], [5] * 9)
+    >>> intervals = SplitConformal(alpha=0.2).fit([5] * 9, [1, 2, 3, 4, 5, 6, 7, 8, 9])
     >>> lower, upper = intervals.predict([0.0, 10.0])
     >>> lower.round(6).tolist(), upper.round(6).tolist()
     ([-4.0, 6.0], [4.0, 14.0])
@@ -70,9 +68,13 @@ class SplitConformal(BaseEstimator):
         self.normalize = normalize
         self.symmetric = symmetric
 
-    def fit(self, targets: Any, predictions: Any, spread: Any = None, groups: Any = None) -> Self:
-        """Learn thresholds from items that the model was not fitted on."""
+    def fit(
+        self, predictions: Any, targets: Any, *, spread: Any = None, groups: Any = None
+    ) -> Self:
+        """Learn thresholds from items that the model was not fitted on, in the order of (X, y)."""
         check_alpha(self.alpha)
+        if np.ndim(targets) > np.ndim(predictions):
+            raise BadInput("The predictions come first: fit(predictions, targets), as fit(X, y).")
         y, p = _check_finite(targets, "target"), _check_finite(predictions, "prediction")
         check_same_length(len(y), len(p), "targets", "predictions")
         if not len(y):
@@ -90,7 +92,7 @@ class SplitConformal(BaseEstimator):
         return self
 
     def predict(
-        self, predictions: Any, spread: Any = None, groups: Any = None
+        self, predictions: Any, *, spread: Any = None, groups: Any = None
     ) -> ConformalIntervals:
         """Return the interval of each prediction."""
         self._check_fitted()
@@ -126,22 +128,10 @@ class SplitConformal(BaseEstimator):
 
     def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds [2, n] of each row; a group that fit did not see has none."""
-        if (groups is None) != (self.groups_ is None):
-            mismatch = (
-                "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
-            )
-            raise BadInput(f"Groups were given to {mismatch}.")
-        encoded = encode_groups(groups, n, "predictions")
-        known = {value: row for row, value in enumerate(self.groups_ or (None,))}
+        rows, unseen = match_groups(groups, self.groups_, n, "predictions")
         thresholds = np.vstack([self.thresholds_, [np.inf, np.inf]])
-        unseen = [value for value in encoded.values if value not in known]
-        notes = (
-            [f"Not seen in fit, so their intervals have no ends: {format_names(unseen)}."]
-            if unseen
-            else []
-        )
-        rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
-        return thresholds[rows[encoded.codes]].T, notes
+        note = f"Not seen in fit, so their intervals have no ends: {format_names(unseen)}."
+        return thresholds[rows].T, [note] if unseen else []
 
     def _collect_notes(self) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""

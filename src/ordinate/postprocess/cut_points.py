@@ -6,14 +6,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NoItems, NotApplicable
+from ordinate.errors import NoItems, NotApplicable
 from ordinate.metrics import Metric, find_metric
 from ordinate.postprocess.cut_search import ScoreOrderedItems, is_best_value, search_best_cuts
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import Floats, encode_gold_levels, read_score_column
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
+from ordinate.postprocess.estimator import (
+    BaseEstimator,
+    Floats,
+    encode_gold_levels,
+    read_score_column,
+)
 from ordinate.scale import Scale, resolve_scale
-from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.tabulation import check_same_length, convert_weights
 
@@ -54,7 +57,7 @@ class CutPoints(BaseEstimator):
 
     def fit(self, scores: Any, gold: Any, sample_weight: Any = None) -> Self:
         """Find the best cuts for these scores and gold labels; an item of weight 0 is none."""
-        metric, scale = _find_label_metric(self.metric), resolve_scale(self.scale, gold)
+        metric, scale = find_metric(self.metric), resolve_scale(self.scale, gold)
         values = read_score_column(scores, convert_weights(sample_weight))
         weights = _read_weights(sample_weight, len(values))
         levels = encode_gold_levels(scale, gold, weights)
@@ -79,13 +82,6 @@ class CutPoints(BaseEstimator):
         """Return the label of each score."""
         self._check_fitted()
         return make_label_array(self.scale_)[np.searchsorted(self.cuts_, read_score_column(scores))]
-
-
-def _find_label_metric(name: str | Metric) -> Metric:
-    metric = find_metric(name)
-    if metric.summary is not ConfusionMatrix:
-        raise BadOption(f"{metric.name} is no metric of labels, and cuts make labels.")
-    return metric
 
 
 def _read_weights(given: Any, n: int) -> Floats:

@@ -32,12 +32,12 @@ from ordinate.postprocess.decoding_costs import (
     plan_decoding,
     search_level_factors,
 )
-from ordinate.postprocess.input_columns import (
+from ordinate.postprocess.estimator import (
+    BaseEstimator,
     encode_gold_levels,
     list_columns,
     read_probability_rows,
 )
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NoItems, shorten, suggest_names
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.input_columns import (
+from ordinate.postprocess.estimator import (
+    BaseEstimator,
     encode_gold_levels,
     list_columns,
     read_probability_rows,
 )
 from ordinate.postprocess.isotonic import IsotonicCurve, fit_isotonic
-from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.tabulation import check_same_length, convert_weights

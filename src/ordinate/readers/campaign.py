@@ -2,7 +2,7 @@
 
 import tempfile
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
+from ordinate.readers.columns import CampaignColumns
 from ordinate.readers.duckdb_connection import Watch, connect, read_arrays
 from ordinate.readers.file_formats import name_runs
 from ordinate.readers.irregular_lines import (
@@ -36,32 +37,10 @@ MOST_FILES_NAMED = 3  # files that a note names
 
 
 @dataclass(frozen=True)
-class CampaignColumns:
-    """Which columns to read, and how; files without a header are read by position.
-
-    `gold` and `predicted` are for files that call the value differently.
-    """
-
-    test_case: str | None = None
-    id: str | None = None
-    value: str | None = None
-    gold: str | None = None
-    predicted: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    def list_named(self, role: str) -> dict[str, str | None]:
-        """Return the columns that were named for a file of gold, or of predicted values."""
-        value = self.gold if role == "gold" else self.predicted
-        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
-
-
-@dataclass(frozen=True)
 class Campaign:
     """The panel of a campaign, whose groups are the test cases, and what its files are like.
 
-    `joined` says of each run how many items of gold it has (matched), for how many of them there is
+    `match_counts` says of each run how many items of gold it has (matched), for how many there is
     a prediction on the scale (predicted), how many it lacks (missing), and how many lines have an
     id that gold lacks (unknown).
     """
@@ -70,7 +49,7 @@ class Campaign:
     irregular: tuple[Irregularity, ...]
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    joined: dict[str, dict[str, int]]
+    match_counts: dict[str, dict[str, int]]
 
 
 def read_campaign(
@@ -114,7 +93,7 @@ class _CampaignReader:
         self.files_by_layout: dict[str, list[str]] = {}
         self.files_without_test_case: list[str] = []  # runs only
         self.notes: list[str] = []
-        self.joined: dict[str, dict[str, int]] = {}
+        self.match_counts: dict[str, dict[str, int]] = {}
 
     def read(
         self,
@@ -138,7 +117,7 @@ class _CampaignReader:
             tuple(self.lines.irregular),
             files=tuple(name for name, _ in (gold, *runs)),
             notes=(*self._describe_layouts(), *self.notes),
-            joined=self.joined,
+            match_counts=self.match_counts,
         )
 
     def _read_gold(self, file: NamedFile, scale: Scale | None) -> Array:
@@ -169,7 +148,7 @@ class _CampaignReader:
         levels, has_line = self._check_labels(self.lines.list_values(), by_test_case=by_test_case)
         lacking = labelled & ~has_line
         self.lines.count_missing_items(lacking)
-        self.joined[name] = {
+        self.match_counts[name] = {
             "matched": int((labelled & has_line).sum()),
             "predicted": int((labelled & (levels < len(self.scale))).sum()),
             "missing": int(lacking.sum()),
@@ -235,7 +214,7 @@ class _CampaignReader:
 
     def _make_silent_run_error(self, name: str, n: int) -> MissingLabels:
         """Return the error for a run that predicts nothing."""
-        why = "" if self.joined[name]["matched"] else ": none of its ids is in gold"
+        why = "" if self.match_counts[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
             f"{name} predicts none of the {n:,} items{why}. Leave this run out, or count its items "
             f"as wrong with {WORST_HINT}."

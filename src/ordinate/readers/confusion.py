@@ -1,24 +1,24 @@
 """Files of gold and predicted levels, counted inside DuckDB."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.disagreements import write_disagreements
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
     build_cluster_number_sql,
     build_sums_sql,
     store_cluster_counts,
+    write_disagreements,
 )
 from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
@@ -41,7 +41,8 @@ class ConfusionData:
     """The confusion matrices of files, and what a report says of where they came from.
 
     With groups, `groups` has a matrix for each, and `by` for each subgroup a batch of the matrices
-    of its groups. `second_rater` is the matrix of the second rater's labels, on the same items.
+    of its groups. `second_rater` and `second_rater_by` are those of the second rater's labels, on
+    the same items; with groups, a batch of them.
     """
 
     matrix: ConfusionMatrix
@@ -49,10 +50,11 @@ class ConfusionData:
     gold: str
     predicted: str
     files: tuple[str, ...]
-    joined: dict[str, int] | None
+    match_counts: dict[str, int] | None
     notes: tuple[str, ...]
     groups: ConfusionMatrix | None = None
     second_rater: ConfusionMatrix | None = None
+    second_rater_by: list[tuple[str | None, ConfusionMatrix]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -128,22 +130,15 @@ class EncodedCells:
         groups = int(self.group.max(initial=0)) + 1
         pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
         check_group_count(len(pairs), len(self.scale))
-        sums = _sum_cells(self, slot, self.predicted, len(pairs))
+        sums = _sum_cells(self, slot, len(pairs))
         batch = ConfusionMatrix.from_sums(self.scale, sums, rows, missing)
         return ConfusionBatch(batch, pairs // groups, pairs % groups)
 
-    def build_second_rater_matrix(
-        self, rows: MissingRows, missing: MissingPolicy, *, grouped: bool
-    ) -> ConfusionMatrix:
-        """Return the matrix of the second rater, on the items that the other matrices have.
-
-        With groups it is a batch, too.
-        """
+    def select_second_rater(self, missing: MissingPolicy) -> "EncodedCells":
+        """Return the cells with the second rater's labels as predictions, on the same items."""
         unanswered = self.predicted == len(self.scale)
         left = self.exclude(unanswered) if missing == "drop" else self
-        sums = _sum_cells(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
-        batch = ConfusionMatrix.from_sums(self.scale, sums, rows, missing)
-        return _drop_empty_matrices(batch) if grouped else batch.pooled
+        return replace(left, predicted=self.second)
 
 
 @dataclass(frozen=True)
@@ -154,8 +149,10 @@ class ConfusionBatch:
     by: Array
     group: Array
 
-    def summarize_groups(self) -> ConfusionMatrix:
-        """Return a matrix for each group, whatever the subgroup."""
+    def summarize_all(self, *, grouped: bool) -> ConfusionMatrix:
+        """Return the matrix of all items, or the batch of their groups, whatever the subgroup."""
+        if not grouped:
+            return self.batch.pooled
         return _drop_empty_matrices(
             self.batch.compute_sums(self.group, int(self.group.max(initial=0)) + 1)
         )
@@ -169,9 +166,9 @@ class ConfusionBatch:
         return part.compute_sums(self.group[here], int(self.group.max(initial=0)) + 1)
 
 
-def _sum_cells(encoded: EncodedCells, slot: Array, predicted: Array, slots: int) -> CellSums:
+def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
     size = len(encoded.scale) + 1
-    cells = (slot.reshape(-1) * size + encoded.gold) * size + predicted
+    cells = (slot.reshape(-1) * size + encoded.gold) * size + encoded.predicted
     shape = (slots, size, size)
     found = encoded.sums.map(
         lambda part: np.bincount(cells, part, minlength=slots * size * size).reshape(shape)
@@ -234,19 +231,21 @@ class _ConfusionReader:
         )
         matrices = encoded.build_matrices(rows, missing)
         grouped = self.columns.groups is not None
-        values = _list_subgroups(cells) if self.columns.by else []
+        values = list(enumerate(_list_subgroups(cells))) if self.columns.by else []
+        raters = None
+        if self.columns.second_rater is not None:
+            raters = encoded.select_second_rater(missing).build_matrices(rows, missing)
         return ConfusionData(
             matrices.batch.pooled,
-            [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
+            [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in values],
             self.planner.gold,
             self.planner.predicted,
             tuple(source.name for source in (*self.planner.gold_files, *self.planner.files)),
             _count_joined_items(cells) if self.items[0].keyed else None,
             tuple(self.planner.notes),
-            matrices.summarize_groups() if grouped else None,
-            encoded.build_second_rater_matrix(rows, missing, grouped=grouped)
-            if self.columns.second_rater is not None
-            else None,
+            matrices.summarize_all(grouped=True) if grouped else None,
+            None if raters is None else raters.summarize_all(grouped=grouped),
+            [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
         )
 
     # --- counting ----------------------------------------------------------------------------

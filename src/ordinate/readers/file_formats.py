@@ -18,6 +18,7 @@ from typing import IO
 import numpy as np
 
 from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.readers.columns import parse_delimiter
 from ordinate.readers.duckdb_connection import (
     LONGEST_LINE,
     Connection,
@@ -82,7 +83,7 @@ class FileReader:
         longest_line: int = LONGEST_LINE,
     ) -> None:
         self.connection, self.folder = connection, folder
-        self.delimiter, self.encoding = delimiter, encoding
+        self.delimiter, self.encoding = parse_delimiter(delimiter), encoding
         self.longest_line = longest_line
         self.buffer_bytes = 2 * longest_line  # of a text file that DuckDB holds at a time
         self.copies = 0

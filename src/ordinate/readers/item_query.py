@@ -1,10 +1,17 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
-from ordinate.readers.duckdb_connection import Connection, read_rows
+from ordinate.readers.columns import LabelColumns
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    quote_identifier,
+    quote_literal,
+    read_rows,
+)
 from ordinate.readers.file_formats import FileSource
 
 USUAL_COLUMN_NAMES = {
@@ -15,42 +22,18 @@ MOST_COLUMNS_LISTED = 12  # columns named in an error
 LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
-
-
-@dataclass(frozen=True)
-class LabelColumns:
-    """Which columns to read, and how.
-
-    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
-    has the levels that a second rater gave to the same items. `probabilities` are columns of
-    numbers, one for each level.
-    """
-
-    gold: str | None = None
-    predicted: str | None = None
-    weights: str | None = None
-    by: str | None = None
-    groups: str | None = None
-    second_rater: str | None = None
-    probabilities: tuple[str, ...] = ()
-    gold_file: str | None = None
-    id: str | None = None
-    row_order: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        named = {
-            "weight": self.weights,
-            "grp": self.by,
-            "cluster": self.groups,
-            "second": self.second_rater,
-        }
-        found = {name: column for name, column in named.items() if column is not None}
-        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
+FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
+COPY_FORMATS = {  # by suffix; anything else is CSV
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json, ARRAY true",
+    ".tsv": "csv, HEADER, DELIMITER '\t'",
+}
+CSV_FORMAT = "csv, HEADER"
+OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
+FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes for a command
 
 
 @dataclass(frozen=True)
@@ -197,15 +180,23 @@ class QueryPlanner:
         return sum(counts)
 
 
-def find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
+def find_column(
+    role: str,
+    named: str | None,
+    source: FileSource,
+    notes: list[str],
+    *,
+    usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
+    content: str = "",
+) -> str:
     """Return the column of a role: the one named, or the only one with a usual name."""
     if named is not None:
         return named
-    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
+    found = [column for column in source.columns if column.lower() in usual_names[role]]
     if len(found) != 1:
         raise BadInput(
-            f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-            + format_columns(source.columns)
+            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
+            f"--{role}. " + format_columns(source.columns)
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
@@ -278,9 +269,6 @@ def _extend_name(name: str, taken: Iterable[str]) -> str:
     return name if name.lower() not in known else _extend_name(name + "_", taken)
 
 
-FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
-
-
 def store_cluster_counts(
     connection: Connection, items: list[ItemQuery], grouping: Callable[[ItemQuery, str], str]
 ) -> None:
@@ -310,3 +298,55 @@ def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
         "ORDER BY min(nth)"
     )
     return [row[0] for row in read_rows(connection, query, name)]
+
+
+# --- items that disagree, written from inside the engine -----------------------------------------
+
+
+def write_disagreements(
+    connection: Connection,
+    items: list[ItemQuery],
+    wrong: Iterable[tuple[str, str, int]],
+    unanswered: Iterable[tuple[str, str | None]],
+    out: Path,
+) -> None:
+    """Write the items that are wrong (gold, predicted, steps off) or have no prediction."""
+    cases = [
+        f"WHEN gold = {quote_literal(gold)} AND predicted = {quote_literal(predicted)} THEN {steps}"
+        for gold, predicted, steps in wrong
+    ]
+    steps = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
+    silent = [
+        f"gold = {quote_literal(gold)} AND predicted IS NOT DISTINCT FROM "
+        + ("NULL" if predicted is None else quote_literal(predicted))
+        for gold, predicted in unanswered
+    ]
+    form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
+    selections = [_build_selection_sql(connection, part, steps, silent, form) for part in items]
+    query = " UNION ALL BY NAME ".join(selections)
+    read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
+
+
+def _build_selection_sql(
+    connection: Connection, part: ItemQuery, steps: str, silent: list[str], form: str
+) -> str:
+    types = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
+    selected = []
+    for index, name in enumerate(make_names_distinct(*part.own, OFF_BY_COLUMN)):
+        sql = f"o{index}" if index < len(part.own) else "steps"
+        if form.startswith("csv") and types.get(sql) == "VARCHAR":
+            sql = _escape_formula_sql(sql)
+        risky = form.startswith("csv") and name.startswith(tuple(FORMULA_CHARACTERS))
+        safe = f"'{name}" if risky else name
+        selected.append(f"{sql} AS {quote_identifier(safe)}")
+    condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
+    return (
+        f"SELECT {', '.join(selected)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
+        f"WHERE in_gold AND ({condition})"
+    )
+
+
+def _escape_formula_sql(column: str) -> str:
+    """Return SQL for a string that a spreadsheet shows and does not run."""
+    formula = f"regexp_matches({column}, '^[=+@\\t\\r-]') AND TRY_CAST({column} AS DOUBLE) IS NULL"
+    return f"CASE WHEN {formula} THEN '''' || {column} ELSE {column} END"

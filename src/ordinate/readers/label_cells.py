@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadWeights, NoItems
+from ordinate.errors import BadInput, BadWeights, NoItems, shorten
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows
 from ordinate.readers.item_query import WEIGHT_SQL, ItemQuery
 from ordinate.scale import Scale
@@ -149,20 +149,31 @@ def read_label_map(path: str) -> dict[str, str | None]:
     """Return the labels to rename: a JSON object, or CSV with the header from,to."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("{") else None
-        rows = list(found.items()) if found else _parse_label_map(path, text)
+        # The top object is the last that is parsed; a dictionary would keep one of two equal keys.
+        is_json = text.lstrip().startswith("{")
+        rows = json.loads(text, object_pairs_hook=list) if is_json else _parse_label_map(path, text)
     except BadInput:
         raise
     except (OSError, ValueError, csv.Error) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise BadInput(f"The map {path} cannot be read: {reason}.") from None
+    if not rows:
+        raise BadInput(
+            f"The map {path} renames no label. Write labels and their levels, such as "
+            '{"b1": "B1"}, or leave --map out.'
+        )
     for label, level in rows:
         if not (level is None or isinstance(level, (str, int, float))):
             raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
-    renamed = {str(label): None if is_missing(level) else str(level) for label, level in rows}
+    renamed = {str(label): _name_level(level) for label, level in rows}
     if len(renamed) < len(set(rows)):
-        raise BadInput(f"The map {path} renames one label in two ways.")
+        twice = next(label for label, level in rows if renamed[str(label)] != _name_level(level))
+        raise BadInput(f"The map {path} renames one label in two ways: {shorten(twice)}.")
     return renamed
+
+
+def _name_level(level: Any) -> str | None:
+    return None if is_missing(level) else str(level)
 
 
 def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
+from ordinate.readers.columns import ProbabilityColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_query import (
@@ -20,22 +21,6 @@ from ordinate.readers.reliability import expand_columns, refuse_text_cells
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import build_probability_array
 from ordinate.summaries.tabulation import encode_positions
-
-
-@dataclass(frozen=True)
-class ProbabilityColumns:
-    """Which columns to read, and how.
-
-    `probabilities` are the columns of the levels, or one prefix that all their names have before
-    the level, such as p_.
-    """
-
-    probabilities: tuple[str, ...]
-    gold: str | None = None
-    id: str | None = None
-    renormalize: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
 
 
 @dataclass(frozen=True)

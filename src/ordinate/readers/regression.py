@@ -4,18 +4,19 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from ordinate.errors import BadInput, BadOption
+from ordinate.errors import BadOption
+from ordinate.readers.columns import LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     FILE_ROW_OFFSET,
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
-    format_columns,
+    find_column,
 )
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
 from ordinate.readers.regression_pooling import MomentsPool
@@ -32,29 +33,6 @@ USUAL_COLUMN_NAMES = {
 
 
 @dataclass(frozen=True)
-class RegressionColumns:
-    """Which columns to read, and how.
-
-    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
-    intervals, `order` is a column of numbers, or dates and times, that no two items share.
-    """
-
-    target: str | None = None
-    predicted: str | None = None
-    weights: str | None = None
-    by: str | None = None
-    groups: str | None = None
-    lower: str | None = None
-    upper: str | None = None
-    order: str | None = None
-    gold_file: str | None = None
-    id: str | None = None
-    row_order: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
-
-
-@dataclass(frozen=True)
 class RegressionData:
     """The summaries of files, and what a report says of where they came from.
 
@@ -68,7 +46,7 @@ class RegressionData:
     target: str
     predicted: str
     files: tuple[str, ...]
-    joined: dict[str, int] | None
+    match_counts: dict[str, int] | None
     notes: tuple[str, ...]
     groups: Moments | None = None
     previous: Moments | None = None
@@ -152,8 +130,9 @@ def _plan_queries(
 ) -> QueryPlanner:
     """Return the plan of what to read: targets take the place of gold labels."""
     notes: list[str] = []
-    target = _find_column("target", columns.target, (gold_files or files)[0], notes)
-    predicted = _find_column("predicted", columns.predicted, files[0], notes)
+    find = partial(find_column, notes=notes, usual_names=USUAL_COLUMN_NAMES)
+    target = find("target", columns.target, (gold_files or files)[0], content="targets")
+    predicted = find("predicted", columns.predicted, files[0], content="predictions")
     numbers = {"low": columns.lower, "high": columns.upper, "moment": columns.order}
     if not gold_files:  # numbers as the file has them, not as strings
         numbers |= {"target": target, "guess": predicted}
@@ -179,21 +158,6 @@ def _plan_queries(
 
 def _treat_nan_as_number(source: FileSource, columns: set[str]) -> FileSource:
     return replace(source, numbers=source.numbers - columns)
-
-
-def _find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
-    """Return the column of a role: the one named, or the only one with a usual name."""
-    if named is not None:
-        return named
-    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
-    if len(found) != 1:
-        title = "targets" if role == "target" else "predictions"
-        raise BadInput(
-            f"Which column of {source.name} holds the {title}? Name it with --{role}. "
-            + format_columns(source.columns)
-        )
-    notes.append(f"The {role} column was not named; {found[0]!r} was taken.")
-    return found[0]
 
 
 # --- one run -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
+from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
     Watch,
@@ -24,7 +25,6 @@ from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
     ItemQuery,
-    LabelColumns,
     QueryPlanner,
     format_columns,
 )
@@ -53,7 +53,7 @@ class ReliabilityData:
     columns: tuple[str, ...]  # of the levels, lowest first
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    joined: dict[str, int] | None = None  # counts of ids, where files were joined
+    match_counts: dict[str, int] | None = None  # counts of ids, where files were joined
 
 
 def count_probabilities(
@@ -90,7 +90,7 @@ def count_probabilities(
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
     notes = tuple(planner.notes)
-    return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.joined)
+    return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.match_counts)
 
 
 def expand_columns(
@@ -167,7 +167,7 @@ class _ReliabilityReader:
         )
         for part, items in enumerate(self.items):
             self._store_rows(part, items)
-        self.joined = self._count_joined_items() if self.keyed else None
+        self.match_counts = self._count_joined_items() if self.keyed else None
         self.labels = sorted(
             {label for k in range(len(self.items)) for label in self._list_labels(k)}
         )
@@ -264,7 +264,7 @@ class _ReliabilityReader:
             ids = [row[0] for row in read_rows(self.connection, query, self.items[0].name)]
             if ids:
                 shown = [f"id {found}" for found in ids[:ROWS_SHOWN]]
-                n = len(ids) + (self.joined or {})["matched"]
+                n = len(ids) + (self.match_counts or {})["matched"]
                 way = f"Leave them out with {DROP_HINT}."
                 raise make_missing_labels_error(len(ids), n, "rows of probabilities", shown, way)
 

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, shorten
+from ordinate.readers.columns import SystemColumns
 from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource
 from ordinate.readers.item_query import (
@@ -35,21 +35,6 @@ Array = NDArray[Any]
 COLUMNS_PER_QUERY = 64  # columns whose labels one query lists
 
 
-@dataclass(frozen=True)
-class SystemColumns:
-    """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
-
-    gold: str | None = None
-    systems: tuple[str, ...] = ()
-    predicted: str | None = None
-    weights: str | None = None
-    groups: str | None = None
-    id: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-
 class PanelCells(NamedTuple):
     """Items that share all labels: gold and each system as codes into their labels."""
 
@@ -65,7 +50,7 @@ class PanelSource(ABC):
     systems: tuple[str, ...]
     labels: list[list[str]]  # as the files spell them: of gold, and of each system
     places: RowLocator
-    joined: dict[str, dict[str, int]] | None = None
+    match_counts: dict[str, dict[str, int]] | None = None
 
     def __init__(self, connection: Connection, source: FileSource, columns: SystemColumns) -> None:
         self.connection, self.columns = connection, columns

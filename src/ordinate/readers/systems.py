@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
+from ordinate.readers.columns import SystemColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
@@ -26,7 +27,6 @@ from ordinate.readers.system_columns import (
     Array,
     PanelCells,
     PanelSource,
-    SystemColumns,
     WidePanelSource,
 )
 from ordinate.scale import Scale
@@ -35,20 +35,20 @@ from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
 
-__all__ = ["PanelData", "SystemColumns", "count_systems"]
+__all__ = ["PanelData", "count_systems"]
 
 
 @dataclass(frozen=True)
 class PanelData:
     """The panel of files, and what a report says of where it came from.
 
-    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    `match_counts` says of each run how many items matched, were missing, or are unknown to gold.
     """
 
     panel: Panel
     gold: str
     files: tuple[str, ...]
-    joined: dict[str, dict[str, int]] | None
+    match_counts: dict[str, dict[str, int]] | None
     notes: tuple[str, ...]
 
 
@@ -82,7 +82,7 @@ def count_systems(
         )
         panel = source.build_panel(scale, missing)
     names = tuple(x.name for x in sources)
-    return PanelData(panel, source.gold, names, source.joined, tuple(source.notes))
+    return PanelData(panel, source.gold, names, source.match_counts, tuple(source.notes))
 
 
 # --- one file for each run ------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class RunPanelSource(PanelSource):
             )
         super().__init__(connection, gold, columns)
         self.id, self.file = columns.id, gold.name
-        self.joined: dict[str, dict[str, int]] = {}
+        self.match_counts: dict[str, dict[str, int]] = {}
         self.notes.append(f"The gold levels are those of {gold.name}, the first file.")
         self._store_gold(gold)
         self.systems = name_runs([run.name for run in runs])
@@ -172,11 +172,13 @@ class RunPanelSource(PanelSource):
 
     def explain_missing_predictions(self, name: str) -> str:
         """Say whether the ids are to blame."""
-        return "" if self.joined[name]["matched"] else f": none of its ids is in {self.files[0]}"
+        return (
+            "" if self.match_counts[name]["matched"] else f": none of its ids is in {self.files[0]}"
+        )
 
     def _add_notes(self, name: str, matched: int, unknown: int) -> None:
         missing = self.n - matched
-        self.joined[name] = {"matched": matched, "missing": missing, "unknown": unknown}
+        self.match_counts[name] = {"matched": matched, "missing": missing, "unknown": unknown}
         if missing:
             self.notes.append(f"{name} has no row for {missing:,} of {self.n:,} items.")
         if unknown:

@@ -73,8 +73,8 @@ class IntervalCalibration:
         normalize = self.normalized and spread is not None
         units = (self._unit(self.spread), self._unit(spread)) if normalize else (None, None)
         conformal = SplitConformal(alpha, normalize=normalize)
-        conformal.fit(self.targets, self.predictions, units[0])
-        return conformal.predict(predictions, units[1])
+        conformal.fit(self.predictions, self.targets, spread=units[0])
+        return conformal.predict(predictions, spread=units[1])
 
     def _unit(self, spread: Any) -> Floats:
         return np.hypot(np.asarray(spread, float), self.least)

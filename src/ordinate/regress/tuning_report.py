@@ -84,16 +84,13 @@ class RegressionReport(TaskReport):
 
     def flatten_evaluation(self, evaluation: RegressionEvaluation) -> list[Record]:
         """Return flat records; a baseline has a column of its own for its name."""
-        return list(self._flatten(evaluation))
-
-    def _flatten(self, evaluation: RegressionEvaluation) -> Iterator[Record]:
+        rows = []
         for row in evaluation.rows():
             baseline = row.pop("model", None)
-            yield row | ({} if baseline is None else {"baseline": baseline, "unit": self.unit})
-        for name, one in evaluation.prediction_intervals.items():
-            about = {"part": "prediction_intervals", "metric": name, "unit": self._get_unit(name)}
-            bounds = {"low": one.low, "high": one.high, "method": one.method}
-            yield about | {"value": one.value} | bounds
+            rows.append(
+                row | ({} if baseline is None else {"baseline": baseline, "unit": self.unit})
+            )
+        return rows
 
     def get_estimate(self, evaluation: RegressionEvaluation) -> Estimate:
         """Return the RMSE with its confidence interval."""

@@ -56,13 +56,22 @@ FORMATS_BY_SUFFIX = {
 }
 
 
-def render(result: Renderable, report_format: str = "text", *, width: int | None = None) -> str:
+def render(
+    result: Renderable,
+    report_format: str = "text",
+    *,
+    width: int | None = None,
+    details: bool | None = None,
+) -> str:
     """Return a result in one of the formats of `RENDERERS`.
 
-    Text keeps to a width if there is one, at the price of columns; other formats are always whole.
+    Text keeps to a width if there is one, at the price of columns and, unless they are asked for,
+    of details; other formats are always whole.
     """
     if report_format == "text":
-        return text.render(result.document(), width)
+        return text.render(
+            result.document(), width, details=width is None if details is None else details
+        )
     return RENDERERS[report_format](result)
 
 

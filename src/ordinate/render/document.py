@@ -35,13 +35,15 @@ class Document:
     """A report: the verdict answers what was asked, blocks show it, notes say how it was found.
 
     Blocks are sentences, grids and sections. A section is a document: its verdict and its blocks
-    are read in its place, its notes at the end of the whole report.
+    are read in its place, its notes at the end of the whole report. Details are blocks that files
+    have, and a terminal on demand.
     """
 
     title: str
     blocks: "tuple[Block, ...]" = ()
     verdict: str = ""
     notes: tuple[str, ...] = ()
+    details: "tuple[Block, ...]" = ()
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""
@@ -52,13 +54,13 @@ class Document:
         for name in ("title", "verdict"):
             object.__setattr__(self, name, replace_control_characters(getattr(self, name)))
 
-    def list_body(self) -> Iterator[str | Grid]:
+    def list_body(self, *, details: bool = True) -> Iterator[str | Grid]:
         """Yield the sentences and grids above the notes, those of sections in their places."""
         if self.verdict:
             yield self.verdict
-        for block in self.blocks:
+        for block in (*self.blocks, *(self.details if details else ())):
             if isinstance(block, Document):
-                yield from block.list_body()
+                yield from block.list_body(details=details)
             elif block:
                 yield block
 

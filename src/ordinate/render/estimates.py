@@ -18,10 +18,30 @@ def format_interval_head(level: float) -> str:
     return f"{100 * level:g} % CI"
 
 
-def format_with_interval(found: Estimate) -> Cell:
+def format_with_interval(found: Estimate, digits: int = 3) -> Cell:
     """Return a value with its confidence interval in one cell."""
     interval = format_interval(found.low, found.high, digits=2)
-    return found.value if interval is None else f"{format_cell(found.value)} ({interval})"
+    return found.value if interval is None else f"{format_cell(found.value, digits)} ({interval})"
+
+
+def format_headline(value: str, interval: str | None, level: float | None) -> str:
+    """Return a value as a verdict states it, with its confidence interval where there is one.
+
+    >>> format_headline("0.721", "0.686 to 0.753", 0.95)
+    '0.721 (95 % CI 0.686 to 0.753)'
+    """
+    if interval is None or level is None:
+        return value
+    return f"{value} ({format_interval_head(level)} {interval})"
+
+
+def format_count(n: float, noun: str = "item", plural: str | None = None) -> str:
+    """Return a number of items in words.
+
+    >>> format_count(1), format_count(1200, "row"), format_count(2, "family", "families")
+    ('1 item', '1,200 rows', '2 families')
+    """
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def format_percent(share: float, digits: int = 1) -> str:
@@ -51,7 +71,7 @@ def describe_clusters(count: int) -> str:
     'Items come in 2 clusters. So few clusters leave the intervals unsure.'
     """
     few = " So few clusters leave the intervals unsure." if count < VERY_FEW_CLUSTERS else ""
-    return f"Items come in {count:,} cluster{'' if count == 1 else 's'}.{few}"
+    return f"Items come in {format_count(count, 'cluster')}.{few}"
 
 
 def join_names(names: Iterable[str]) -> str:
@@ -67,24 +87,28 @@ def join_names(names: Iterable[str]) -> str:
 # --- values that have a unit ---------------------------------------------------------------------
 
 
-def format_number(value: float) -> str:
-    """Return a value with the digits that its size asks for."""
+def format_number(value: float, digits: int = 4) -> str:
+    """Return a value with so many digits that say something, integers whole.
+
+    >>> format_number(0.012345), format_number(1234.5678), format_number(0.012345, 3)
+    ('0.01235', '1235', '0.0123')
+    """
     if math.isnan(value) or value == 0:
         return format_cell(value)
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
-    return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
+    return f"{value:.{places}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
-def format_estimate_interval(found: Estimate) -> str | None:
+def format_estimate_interval(found: Estimate, digits: int = 4) -> str | None:
     """Return the confidence interval of a value, and nothing where there is none."""
     if math.isnan(found.low) or math.isnan(found.high):
         return None
-    return f"{format_number(found.low)} to {format_number(found.high)}"
+    return f"{format_number(found.low, digits)} to {format_number(found.high, digits)}"
 
 
 def format_estimate(found: Estimate) -> str:
-    """Return a value with its confidence interval in one cell."""
-    value, interval = format_number(found.value), format_estimate_interval(found)
+    """Return a value with its confidence interval in one cell, whose digits are fewer."""
+    value, interval = format_number(found.value), format_estimate_interval(found, 3)
     return value if interval is None else f"{value} ({interval})"
 
 

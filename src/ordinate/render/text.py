@@ -13,12 +13,12 @@ SHORTEST_BREAK = 16  # a word is broken in a table only if it is longer
 DECIMALS = re.compile(r"(?<![\w.])\d+\.\d{3,}(?![\w.])")
 
 
-def render(document: Document, width: int | None = None) -> str:
+def render(document: Document, width: int | None = None, *, details: bool = True) -> str:
     """Return the document as plain text, no line of which is longer than the width."""
     page = PAGE_WIDTH if width is None else min(width, PAGE_WIDTH)
     title = wrap_words(document.title, page)
     parts = ["\n".join([*title, "=" * max(map(measure_width, title))])]
-    for block in document.list_body():
+    for block in document.list_body(details=details):
         lines = _render_grid(block, width) if isinstance(block, Grid) else wrap_words(block, page)
         parts.append("\n".join(lines))
     if notes := document.list_notes():
@@ -87,6 +87,11 @@ class _Column:
         return max(map(measure_width, self.texts))
 
     @property
+    def with_wrapped_head(self) -> int:
+        """The width at which nothing but the head of numbers is wrapped."""
+        return self.natural if self.words else self.narrowest
+
+    @property
     def narrowest(self) -> int:
         """The width below which numbers do not fit, or words would be broken."""
         head, *cells = self.texts
@@ -103,28 +108,28 @@ class _Column:
 
 def _drop_digits(match: re.Match[str]) -> str:
     value = float(match[0])
-    return f"{value:.2f}" if value >= 0.1 or value == 0 else match[0]
+    return f"{value:.2f}" if value >= 0.01 or value == 0 else match[0]
 
 
 def _render_grid(grid: Grid, width: int | None) -> list[str]:
     texts = zip(*format_grid_rows(grid), strict=True)
     columns = [_Column(column, words=index < grid.left) for index, column in enumerate(texts)]
     title = [] if not grid.title else [grid.title]
-    if width is None or _measure(columns) <= width:
-        return [*title, *_render_columns(columns, [column.natural for column in columns])]
+    widths = [column.natural for column in columns]
+    if width is None or _measure(widths) <= width:
+        return [*title, *_render_columns(columns, widths)]
     title = wrap_words(grid.title, width) if grid.title else []
     columns, dropped = _drop_columns(grid, columns, width)
     lines = [line for part in _split_columns(columns, grid.left, width) for line in part]
     if dropped:
-        names = ", ".join(dropped)
-        note = f"Not shown at this width: {names}. A file (-o) and --format json have all columns."
+        names = ", ".join(dict.fromkeys(dropped))
+        note = f"Not shown at this width: {names} (-o FILE or --format json has all columns)."
         lines += wrap_words(note, min(width, PAGE_WIDTH))
     return [*title, *lines]
 
 
-def _measure(columns: list[_Column], *, narrowest: bool = False) -> int:
-    widths = [column.narrowest if narrowest else column.natural for column in columns]
-    return sum(widths) + len(GAP) * (len(columns) - 1)
+def _measure(widths: list[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def _drop_columns(
@@ -132,9 +137,11 @@ def _drop_columns(
 ) -> tuple[list[_Column], list[str]]:
     """Return columns that fit, if dropping those that are optional is enough, and who went."""
     optional = [k for name in grid.optional for k, head in enumerate(grid.header) if head == name]
-    shown = dict(enumerate(columns)) | {k: columns[k].shorten_numbers() for k in optional}
+    shown = dict(enumerate(columns))
+    if _measure([column.with_wrapped_head for column in columns]) > width:
+        shown |= {k: columns[k].shorten_numbers() for k in optional}
     dropped = []
-    while optional and _measure(list(shown.values()), narrowest=True) > width:
+    while optional and _measure([column.narrowest for column in shown.values()]) > width:
         dropped.append(optional.pop(0))
         del shown[dropped[-1]]
     return list(shown.values()), [columns[k].texts[0] for k in sorted(dropped)]
@@ -146,7 +153,7 @@ def _split_columns(columns: list[_Column], left: int, width: int) -> list[list[s
     parts = []
     while True:
         count = len(rest)
-        while count > 1 and _measure([*words, *rest[:count]], narrowest=True) > width:
+        while count > 1 and _measure([x.narrowest for x in (*words, *rest[:count])]) > width:
             count -= 1
         part = [*words, *rest[:count]]
         parts.append(_render_columns(part, _share_width(part, width)))
@@ -156,10 +163,14 @@ def _split_columns(columns: list[_Column], left: int, width: int) -> list[list[s
 
 
 def _share_width(columns: list[_Column], width: int) -> list[int]:
-    """Return the widths of columns: the widest give way first, numbers last."""
+    """Return the widths of columns: heads give way first, then words, then numbers."""
     widths = [column.natural for column in columns]
     room = width - len(GAP) * (len(columns) - 1)
-    for least in ([column.narrowest for column in columns], [1] * len(columns)):
+    for least in (
+        [column.with_wrapped_head for column in columns],
+        [column.narrowest for column in columns],
+        [1] * len(columns),
+    ):
         while sum(widths) > room:
             able = [k for k, size in enumerate(widths) if size > least[k]]
             if not able:

@@ -7,7 +7,6 @@ from ordinate.results.arguments import (
     split_metrics_by_summary,
 )
 from ordinate.results.base import Origin, Result
-from ordinate.results.classification import cefr_classification_report, classification_report
 from ordinate.results.evaluation import Evaluation, evaluate, score
 
 __all__ = [
@@ -15,8 +14,6 @@ __all__ = [
     "Evaluation",
     "Origin",
     "Result",
-    "cefr_classification_report",
-    "classification_report",
     "evaluate",
     "needs_probabilities",
     "score",

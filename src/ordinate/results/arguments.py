@@ -1,13 +1,17 @@
 """What the arguments of results may be: a scale, metrics, confidence intervals."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
-from ordinate.scale import Scale
-from ordinate.summaries import ConfusionMatrix
+from ordinate.results.base import Origin
+from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.tabulation import MissingPolicy
 
 DEFAULT_METRICS = (
     "cem_ord",
@@ -23,6 +27,7 @@ DEFAULT_METRICS = (
     "macro_mae",
     "bias",
 )
+MOST_SYSTEMS = 500
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -50,9 +55,10 @@ def split_metrics_by_summary(metrics: MetricSelection) -> tuple[MetricSelection,
         return metrics, metrics
     named = _list_named(metrics)
     if not named:
-        return named, []
+        return named, None
     of_labels = [metric for metric in named if not _is_probability_metric(metric)]
-    return of_labels or None, [metric for metric in named if _is_probability_metric(metric)]
+    of_probabilities = [metric for metric in named if _is_probability_metric(metric)]
+    return of_labels or None, of_probabilities or None
 
 
 def needs_probabilities(metrics: MetricSelection) -> bool:
@@ -60,11 +66,62 @@ def needs_probabilities(metrics: MetricSelection) -> bool:
     return metrics is not None and not isinstance(metrics, str) and bool(metrics)
 
 
-def resolve_intervals(interval: IntervalOption) -> ConfidenceIntervals | None:
-    """Return the intervals: a level stands for the usual ones, None for none."""
-    if interval is None or isinstance(interval, ConfidenceIntervals):
-        return interval
-    return ConfidenceIntervals(interval)
+def resolve_intervals(
+    interval: IntervalOption, *, seed: int | None = None, resamples: int | None = None
+) -> ConfidenceIntervals | None:
+    """Return the intervals: a level stands for the usual ones, None for none.
+
+    What `ConfidenceIntervals` say already cannot be said otherwise beside them.
+
+    >>> resolve_intervals(0.9, seed=5)
+    ConfidenceIntervals(level=0.9, method=None, resamples=2000, seed=5, stratified=False)
+    """
+    said: dict[str, Any] = {"seed": seed, "resamples": resamples}
+    said = {name: value for name, value in said.items() if value is not None}
+    if not isinstance(interval, ConfidenceIntervals):
+        return None if interval is None else ConfidenceIntervals(interval, **said)
+    for name, value in said.items():
+        if value != getattr(interval, name):
+            raise BadOption(
+                f"{name}={value} contradicts the {name}={getattr(interval, name)} of interval="
+                f"ConfidenceIntervals(…). Give it there: ConfidenceIntervals(…, {name}={value})."
+            )
+    return interval
+
+
+def name_columns(columns: Mapping[str, Any], noun: str = "systems") -> dict[str, Any]:
+    """Return columns of predictions by their names, which are strings and distinct."""
+    if not isinstance(columns, Mapping):
+        raise BadOption(f'Pass the {noun} by name: {{"name": predictions, …}}.')
+    named = {str(name): column for name, column in columns.items()}
+    if len(named) < len(columns):
+        raise BadOption(f"Two {noun} have the same name.")
+    return named
+
+
+def check_system_count(count: int, noun: str = "systems") -> None:
+    """Refuse too few systems, and more than whose differences can be compared."""
+    if not 2 <= count <= MOST_SYSTEMS:
+        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} {noun}, not {count}.")
+
+
+def count_panel(
+    gold: Any,
+    systems: Mapping[str, Any],
+    *,
+    scale: ScaleDeclaration,
+    weights: Any,
+    groups: Any,
+    missing: MissingPolicy,
+    check_count: Callable[[int], None],
+) -> tuple[Panel, Origin]:
+    """Count what systems predict for the same items, and say which scale was taken."""
+    named = name_columns(systems)
+    check_count(len(named))
+    declared = resolve_scale(scale, gold, *named.values())
+    clusters = None if groups is None else factorize_column(groups, "groups")
+    panel = Panel.of(gold, named, declared, weights, clusters, missing)
+    return panel, Origin(notes=describe_preset(declared) if scale is None else ())
 
 
 def describe_preset(scale: Scale) -> tuple[str, ...]:
@@ -82,5 +139,5 @@ def _list_named(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Me
 
 def _is_probability_metric(metric: str | Metric) -> bool:
     if isinstance(metric, Metric):
-        return metric.summary is not ConfusionMatrix
+        return metric.summary.__name__ == "Reliability"
     return not is_known_metric(metric, "labels") and is_known_metric(metric, "probabilities")

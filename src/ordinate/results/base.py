@@ -26,6 +26,7 @@ from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_w
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
 LONGEST_TITLE = 80  # characters of a title in a repr
+MOST_FILES = 12  # named in a report
 NO_GROUP = "(none)"  # how items without a group are shown
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -255,5 +256,21 @@ class Origin(Serializable):
     gold: str = "gold"
     predicted: str = "predicted"
     files: tuple[str, ...] = ()
-    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
+
+    def name_files(self) -> str:
+        """Return a sentence that names the files, with a space after it, or nothing."""
+        more = len(self.files) - MOST_FILES
+        named = ", ".join(self.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
+        return f"Read from {named}. " if named else ""
+
+    def describe_join(self, side: str) -> list[str]:
+        """Return a sentence on the ids that were matched with those of gold or of the targets."""
+        if not self.match_counts:
+            return []
+        matched, missing, unknown = (f"{n:,}" for n in self.match_counts.values())
+        joined = (
+            f"Joined by id: {matched} matched, {missing} {side} without a prediction, {unknown}"
+        )
+        return [f"{joined} predictions unknown to the {side} and left out."]

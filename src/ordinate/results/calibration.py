@@ -1,7 +1,8 @@
 """Calibration: what predicted probabilities are worth."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.errors import NoItems
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.probability_scores import (
@@ -22,8 +24,8 @@ from ordinate.metrics import Metric
 from ordinate.metrics.calibration import count_ordered_pairs
 from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TERMS, decompose_score
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_interval_head, format_p_value
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -32,8 +34,11 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
-from ordinate.scale import resolve_scale
+from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries.probabilities import arrange_columns
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
+from ordinate.summaries.tabulation import check_same_length, convert_weights, encode_positions
 
 DEFAULT_METRICS = (
     "ece",
@@ -55,6 +60,8 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
+SIGNIFICANT = 0.05  # a smaller p of the first calibration error is called miscalibration
+SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the groups."
 APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins
 
@@ -118,8 +125,10 @@ class Calibration(Result):
         renormalize: bool = False,
         bins: int = 10,
         interval: IntervalOption = 0.95,
+        seed: int | None = None,
     ) -> "Calibration":
         """Evaluate probabilities, one column for each level in the order of the scale."""
+        intervals = resolve_intervals(interval, seed=seed)
         declared = resolve_scale(scale, gold, gold)
         selected = select_probability_metrics(metrics, bins)
         blocks = Reliability.of(
@@ -133,7 +142,7 @@ class Calibration(Result):
             renormalize=renormalize,
             blocks=JACKKNIFE_BLOCKS,
         )
-        return cls.from_blocks(blocks, selected, bins=bins, interval=interval)
+        return cls.from_blocks(blocks, selected, bins=bins, interval=intervals)
 
     @classmethod
     def from_blocks(
@@ -253,12 +262,36 @@ class Calibration(Result):
     def document(self) -> Document:
         """Return the report for people."""
         title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
-        return Document(title, tuple(self.blocks()))
+        grids = (self._make_metrics_grid(), self._bins(), self._levels())
+        return Document(
+            title,
+            (*grids, self._make_decomposition_grid()),
+            verdict=self._write_verdict(),
+            notes=(*self.notes, *self._list_notes()),
+        )
 
-    def blocks(self) -> list[str | Grid]:
-        """Return the sentences and grids of the report."""
-        grids = [self._bins(), self._levels(), self._make_decomposition_grid()]
-        return [self._make_metrics_grid(), *self.notes, *self._write_sentences(), *grids]
+    def _write_verdict(self) -> str:
+        """Say whether the probabilities are calibrated, and to which side they are not."""
+        top = self.summary.bins["top", self.bins]
+        confidence, accuracy = (float(x.sum() / top.weight.sum()) for x in (top.f, top.o))
+        sides = f"mean confidence {format_cell(confidence)}, accuracy {format_cell(accuracy)}"
+        side = "overconfident" if confidence > accuracy else "underconfident"
+        tested = {
+            name: score
+            for name, score in self.metrics.items()
+            if score.perfect_calibration and not math.isnan(score.perfect_calibration.p)
+        }
+        if not tested:
+            return f"On average the probabilities are {side}: {sides}."
+        name, score = next(iter(tested.items()))
+        value = format_cell(score.value)
+        usual, p = score.perfect_calibration.mean, score.perfect_calibration.p  # type: ignore[union-attr] # tested ones have it
+        error = f"{name} {value}, {format_cell(usual)} if calibrated, p {format_p_value(p)}"
+        if p > SIGNIFICANT:
+            return f"There is no sign of miscalibration ({error}): {sides}."
+        by_turns = "over- and underconfident by turns"
+        side = by_turns if abs(confidence - accuracy) < SLIGHT_GAP else side
+        return f"The probabilities are {side} ({error}): {sides}."
 
     # --- its grids -----------------------------------------------------------------------------
 
@@ -266,9 +299,9 @@ class Calibration(Result):
         title = () if self.interval is None else (format_interval_head(self.interval.level),)
         header = ("metric", "better", "value", *title, "gold shares", "if calibrated", "p")
         rows = tuple(_make_metric_row(name, w, self.interval) for name, w in self.metrics.items())
-        return Grid("Probabilities", header, rows, left=2)
+        return Grid("Probabilities", header, rows, left=2, optional=("gold shares",))
 
-    def _write_sentences(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         lines, errors = [LEGEND], [score.perfect_calibration for score in self.metrics.values()]
         if any(perfect is not None and math.isnan(perfect.p) for perfect in errors):
             lines.append(DEPENDENT_EVENTS_NOTE)
@@ -292,6 +325,7 @@ class Calibration(Result):
                 *(_none_if_undefined(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
             for row in self.list_bins()
+            if row["count"]
         )
         header = ("highest probability", "count", "accuracy", "confidence", "gap")
         return Grid("Confidence bins", header, rows)
@@ -310,7 +344,8 @@ class Calibration(Result):
             "mean probability",
             "gold share",
         )
-        return Grid("Probabilities of the levels", header, rows)
+        optional = ("mean probability", "predicted")
+        return Grid("Probabilities of the levels", header, rows, optional=optional)
 
     def _make_decomposition_grid(self) -> Grid:
         header = ("score", *(term.replace("_", " ") for term in DECOMPOSITION_TERMS), "sum")
@@ -321,9 +356,38 @@ class Calibration(Result):
         return Grid("Where the scores come from", header, rows)
 
 
+def calibrate_subgroups(
+    gold: Any,
+    probabilities: Any,
+    by: Any,
+    *,
+    scale: Scale,
+    columns: Iterable[Any] | None,
+    weights: Any,
+    **options: Any,
+) -> dict[Hashable, Calibration]:
+    """Return the calibration of each subgroup, as that of its items alone."""
+    rows = arrange_columns(scale, probabilities, columns)
+    weighing = convert_weights(weights, len(rows))
+    labels = np.empty(len(scale) + 1, object)
+    labels[:-1] = scale.labels
+    truth = labels[encode_positions(scale, gold, "gold", weighing)]
+    subgroups = factorize_column(by, "by")
+    check_same_length(len(rows), len(subgroups.codes), "rows of probabilities", "values of by")
+    parts = {}
+    for code, name in enumerate(subgroups.values):
+        own = subgroups.codes == code
+        weight = None if weighing is None else weighing[own]
+        with suppress(NoItems):  # all of them are dropped
+            parts[name] = Calibration.of(
+                truth[own], rows[own], scale=scale, weights=weight, **options
+            )
+    return parts
+
+
 def select_probability_metrics(metrics: MetricSelection, bins: int) -> list[Metric]:
     """Return the selected metrics of probabilities, in the report's bins."""
-    selected = select_metrics(metrics or list(DEFAULT_METRICS), Reliability)
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Reliability)
     return [
         metric.with_options(bins=bins)
         if bins != 10 and "bins" in metric.parameters and "bins" not in metric.options
@@ -344,7 +408,7 @@ def _score_metric(
     metric: Metric, blocks: Reliability, summary: Reliability, intervals: ConfidenceIntervals | None
 ) -> ProbabilityScore:
     if intervals is None:
-        estimate = make_point_estimate(float(metric(summary)), "no interval was asked for")
+        estimate = make_point_estimate(float(metric(summary)))
     else:
         estimate = estimate_probability_metric(metric, blocks, intervals)
     perfect = (
@@ -395,7 +459,7 @@ def _make_metric_row(
         *(() if intervals is None else (format_interval(found.low, found.high),)),
         None if math.isnan(score.base_rate) else score.base_rate,
         None if perfect is None else perfect.mean,
-        None if perfect is None or math.isnan(perfect.p) else f"{perfect.p:.4f}",
+        None if perfect is None or math.isnan(perfect.p) else format_p_value(perfect.p),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordinate.errors import BadOption, MissingExtra, NotApplicable
+from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.paired_tests import (
     TestResult,
     bowker_test,
@@ -20,7 +21,9 @@ from ordinate.render import Document
 from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
-    describe_preset,
+    check_system_count,
+    count_panel,
+    resolve_intervals,
     select_metrics,
 )
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_json_label, to_plain
@@ -29,12 +32,9 @@ from ordinate.results.leaderboard import (
     Correction,
     Leaderboard,
     LeaderboardBuilder,
-    check_system_count,
     resolve_settings,
 )
 from ordinate.results.leaderboard_text import describe_comparison
-from ordinate.scale import resolve_scale
-from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import PairedPredictions, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -169,13 +169,13 @@ def compare(
     systems: Mapping[str, Any],
     scale: ScaleDeclaration = None,
     metrics: MetricSelection = None,
-    groups: Any = None,
-    weights: Any = None,
     *,
+    weights: Any = None,
+    groups: Any = None,
     missing: MissingPolicy = "error",
-    interval: float = 0.95,
-    resamples: int = 2_000,
-    seed: int = 0,
+    interval: ConfidenceIntervals | float = 0.95,
+    resamples: int | None = None,
+    seed: int | None = None,
     against: str | None = None,
     correction: Correction = "max_t",
     margins: Mapping[str, float] | None = None,
@@ -184,23 +184,33 @@ def compare(
     """Compare systems that predict levels for the same items.
 
     `systems` are columns of predictions by name; `groups` is a column that says which items belong
-    together (writers, topics, documents). `against` is 'all', 'leader' or the name of a system;
-    `margins` are differences that do not matter, by metric; `pairs` get permutation tests.
+    together (writers, topics, documents). `interval` is the confidence level, or
+    `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a level.
+    `against` is 'all', 'leader' or the name of a system; `margins` are differences that do not
+    matter, by metric; `pairs` get permutation tests.
     """
-    if not isinstance(systems, Mapping):
-        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_system_count(len(systems))
+    intervals = resolve_intervals(interval, seed=seed, resamples=resamples)
+    if intervals is None:
+        raise BadOption("Systems are compared at a confidence level: give interval=0.95, say.")
+    if intervals.stratified:
+        raise BadOption("Joint resamples of systems are not stratified: leave out stratified=True.")
     named = [tuple(map(str, pair)) for pair in pairs]
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
-    declared = resolve_scale(scale, gold, *systems.values())
-    origin = Origin(notes=describe_preset(declared) if scale is None else ())
-    grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
+    panel, origin = count_panel(
+        gold,
+        systems,
+        scale=scale,
+        weights=weights,
+        groups=groups,
+        missing=missing,
+        check_count=check_system_count,
+    )
     settings = ComparisonSettings(
-        level=interval,
-        resamples=resamples,
-        seed=seed,
+        level=intervals.level,
+        method=intervals.method,
+        resamples=intervals.resamples,
+        seed=intervals.seed,
         against=against,
         correction=correction,
         margins={find_metric(name).expression: margin for name, margin in (margins or {}).items()},

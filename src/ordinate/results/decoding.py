@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head, format_percent
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import (
+    format_count,
+    format_headline,
+    format_interval_head,
+    format_percent,
+    join_names,
+)
 from ordinate.results.base import (
     BETTER_VALUES,
     SCHEMA,
@@ -27,6 +33,12 @@ from ordinate.scale import Scale
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
 MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
+VERDICT_WORDS = {
+    "better": "significantly better",
+    "worse": "significantly worse",
+    "inconclusive": "not significantly different",
+    "identical": "the same predictions for this metric",
+}
 METHOD_TEXTS = {
     "linear": "Each row has the level with the best expected value, which is exact",
     "ratio": "Each row has the level that makes the ratio of expectations best, which is exact",
@@ -36,6 +48,12 @@ METHOD_TEXTS = {
 TRADE_OFF_NOTE = (
     "Decoding trades one metric for another: the first line is what it was for. The intervals are "
     "of the difference on the same rows, for each metric alone."
+)
+
+
+NEAR_ZERO_NOTE = (
+    "Where the best value is 0, the difference is that of the distances from 0: of {names}, "
+    "decoded is better where it is below 0."
 )
 
 
@@ -136,27 +154,51 @@ class Decoding(Result):
             },
         }
 
+    def _explain_differences(self) -> list[str]:
+        """Say what the differences mean, those of distances from 0 as well."""
+        if self.comparison is None:
+            return []
+        boards = self.comparison.leaderboards.items()
+        near = [name for name, board in boards if board.metric.direction == "zero"]
+        return [TRADE_OFF_NOTE] + ([NEAR_ZERO_NOTE.format(names=join_names(near))] if near else [])
+
     def document(self) -> Document:
         """Return the report for people."""
-        blocks = [self._summarise(), *self._make_comparison_blocks(), self._levels(), *self.notes]
-        n = len(self.decoded)
-        title = f"{n:,} row{'' if n == 1 else 's'} decoded for {self.metric} on {self.scale}"
-        return Document(title, tuple(blocks))
+        return Document(
+            f"{format_count(len(self.decoded), 'row')} decoded for {self.metric} on {self.scale}",
+            (*self._make_comparison_grids(), self._levels()),
+            verdict=f"{self._state_gain()} {self._state_changes()}",
+            notes=(*self._explain_differences(), self._describe_method(), *self.notes),
+        )
 
-    def _summarise(self) -> str:
-        share = self.changed / max(1, len(self.decoded))
-        ratio = self.decoder.ratio_
-        fitted = f" Fitted on {self.fitted_on}." if self.fitted_on else ""
-        expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
+    def _state_gain(self) -> str:
+        """Say what decoding gains on the first metric, which it was for."""
+        if self.comparison is None:
+            return "No row has a gold level: nothing can be said of what decoding gains or costs."
+        name, gap = next(iter(self.differences.items()))
+        interval, level = format_interval(gap.low, gap.high), self.comparison.settings.level
+        apart = f"difference {format_headline(format_cell(gap.difference), interval, level)}"
         return (
-            f"Read from {self.source}.{fitted} {METHOD_TEXTS[self.decoder.method_]}{expected}. "
+            f"Decoding gives {name} {format_cell(gap.decoded)}, argmax {format_cell(gap.argmax)}: "
+            f"{VERDICT_WORDS.get(gap.verdict or '', 'not tested')}, {apart}."
+        )
+
+    def _state_changes(self) -> str:
+        share = self.changed / max(1, len(self.decoded))
+        return (
             f"{self.changed:,} of {len(self.decoded):,} rows ({format_percent(share)}) get "
             "another level than argmax, the most probable one."
         )
 
-    def _make_comparison_blocks(self) -> list[str | Grid]:
+    def _describe_method(self) -> str:
+        ratio = self.decoder.ratio_
+        fitted = f" Fitted on {self.fitted_on}." if self.fitted_on else ""
+        expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
+        return f"Read from {self.source}.{fitted} {METHOD_TEXTS[self.decoder.method_]}{expected}."
+
+    def _make_comparison_grids(self) -> list[Grid]:
         if self.comparison is None:
-            return ["No row has a gold level: nothing can be said of what decoding gains or costs."]
+            return []
         level = self.comparison.settings.level
         header = ("metric", "better", ARGMAX, DECODED, "difference", format_interval_head(level))
         rows: list[tuple[Cell, ...]] = []
@@ -166,10 +208,7 @@ class Decoding(Result):
             rows.append((name, better, *values, gap.verdict))
         title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
         title += f" of {self.scored_on}"
-        return [
-            Grid(title, (*header, "decoded is"), tuple(rows), left=2),
-            TRADE_OFF_NOTE,
-        ]
+        return [Grid(title, (*header, "decoded is"), tuple(rows), left=2, optional=("better",))]
 
     def _counts(self) -> dict[str, Levels]:
         size = len(self.scale)

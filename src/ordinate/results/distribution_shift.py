@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
+from ordinate.inference.estimates import estimate_difference
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
@@ -21,9 +22,8 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.subgroups import estimate_difference
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
+from ordinate.summaries.tabulation import convert_to_numbers
 
 Floats = NDArray[np.float64]
 EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
@@ -105,15 +105,18 @@ class ShiftEvaluation(Result):
             )
         ]
 
-    def blocks(self) -> list[str | Grid]:
-        """Return sentences and grids for a report."""
-        return [*map(_describe_shift, self.shifts[:2]), *_make_blocks(self), _make_shift_grid(self)]
-
     def document(self) -> Document:
         """Return the report for people."""
         inside, shifted = self.inside.summary.n, self.shifted.summary.n
         title = f"{shifted:,} shifted values beside {inside:,} inside"
-        return Document(title, tuple(self.blocks()))
+        sigmas = (
+            "R² and its like are relative to the σ of each set's own targets "
+            f"({format_number(self.inside.sigma)} inside, {format_number(self.shifted.sigma)} "
+            "shifted)."
+        )
+        blocks = (_make_metrics_grid(self), _make_shift_grid(self))
+        verdict = " ".join([*_state_differences(self), *map(_describe_shift, self.shifts[:2])])
+        return Document(title, blocks, verdict, (sigmas,))
 
 
 def evaluate_shift(
@@ -198,32 +201,32 @@ def _format_percent(share: float) -> str | None:
     return None if math.isnan(share) else format_percent(share)
 
 
-def _make_blocks(result: ShiftEvaluation) -> list[str | Grid]:
+def _state_differences(result: ShiftEvaluation) -> list[str]:
+    """Say on which metrics the two sets differ significantly."""
+    clear = []
+    for metric in result.inside.selected:
+        gap = result.differences.get(metric.expression)
+        if gap is not None and (gap.low > 0 or gap.high < 0):
+            side, unit = "higher" if gap.value > 0 else "lower", result.inside.get_unit(metric)
+            clear.append(f"{metric.expression} is {side} by {format_difference(gap, unit)}")
+    if clear:
+        return [f"On the shifted set {'; '.join(clear)}."]
+    none = "On no metric are the two sets significantly different."
+    return [] if result.inside.interval is None else [none]
+
+
+def _make_metrics_grid(result: ShiftEvaluation) -> Grid:
     level = result.inside.interval
     title = "" if level is None else f" with {format_interval_head(level.level)}"
     rows: list[tuple[Cell, ...]] = []
-    clear: list[str] = []
     for metric in result.inside.selected:
-        name = metric.expression
-        if name not in result.differences:
-            continue
-        gap, unit = result.differences[name], result.inside.get_unit(metric)
-        cells = (result.inside.metrics[name], result.shifted.metrics[name], gap)
-        rows.append((f"{name} ({unit})" if unit else name, *map(format_estimate, cells)))
-        if gap.low > 0 or gap.high < 0:
-            side = "higher" if gap.value > 0 else "lower"
-            clear.append(f"{name} is {side} by {format_difference(gap, unit)}")
+        name, unit = metric.expression, result.inside.get_unit(metric)
+        if name in result.differences:
+            parts = (result.inside.metrics, result.shifted.metrics, result.differences)
+            cells = (format_estimate(part[name]) for part in parts)
+            rows.append((f"{name} ({unit})" if unit else name, *cells))
     header = ("metric", "inside", "shifted", "shifted less inside")
-    words = f"On the shifted set {'; '.join(clear)}." if clear else None
-    if words is None and level is not None:
-        words = "On no metric are the two sets significantly different."
-    sigmas = (
-        f"R² and its like are relative to the σ of each set's own targets "
-        f"({format_number(result.inside.sigma)} inside, {format_number(result.shifted.sigma)} "
-        "shifted)."
-    )
-    grid = Grid(f"Inside and shifted{title}", header, tuple(rows))
-    return [grid, *([words] if words else []), sigmas]
+    return Grid(f"Inside and shifted{title}", header, tuple(rows))
 
 
 def _make_shift_grid(result: ShiftEvaluation) -> Grid:
@@ -242,4 +245,5 @@ def _make_shift_grid(result: ShiftEvaluation) -> Grid:
     known = any(not math.isnan(shift.beyond_range) for shift in result.shifts)
     extra = ("outside of the middle 98 %", "outside of the range") if known else ()
     cut = len(header) + len(extra)
-    return Grid("How far it is shifted", (*header, *extra), tuple(row[:cut] for row in rows))
+    rows = tuple(row[:cut] for row in rows)
+    return Grid("How far it is shifted", (*header, *extra), rows, optional=extra[:1])

@@ -1,7 +1,7 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
-from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.estimates import estimate_difference, make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document
@@ -36,10 +36,9 @@ from ordinate.results.base import (
 )
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
-from ordinate.results.evaluation_tables import count_tables
+from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
-from ordinate.results.subgroups import estimate_difference, pool_rests
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.probabilities import find_most_probable_labels
@@ -121,6 +120,7 @@ class Evaluation(Result):
         by: Iterable[tuple[Any, ConfusionMatrix]] = (),
         groups: ConfusionMatrix | None = None,
         second_rater: ConfusionMatrix | None = None,
+        second_rater_by: Iterable[tuple[Any, ConfusionMatrix]] = (),
         attribution_metrics: MetricSelection = (),
         interval: IntervalOption = 0.95,
         origin: Origin | None = None,
@@ -128,7 +128,8 @@ class Evaluation(Result):
     ) -> "Evaluation":
         """Evaluate a confusion matrix that is already counted, and those of its subgroups.
 
-        `groups` is a batch of matrices of items that belong together; subgroups are batches then.
+        `groups` is a batch of matrices of items that belong together; subgroups are batches then,
+        and so are the matrices of a second rater.
         """
         if matrix.shape:
             raise BadOption(
@@ -136,7 +137,7 @@ class Evaluation(Result):
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
         source = matrix if groups is None else groups
-        parts = _drop_empty_groups(by)
+        parts, raters = _drop_empty_groups(by), dict(second_rater_by)
         step = _make_step_counter(progress, len(parts) * (1 if intervals is None else 2))
         level = None if intervals is None or groups is not None else intervals.level
         evaluation = cls(
@@ -146,7 +147,7 @@ class Evaluation(Result):
             ),
             per_level=compute_level_records(matrix, level),
             by={
-                group: step(cls._evaluate_subgroup(part, selected, intervals))
+                group: step(cls._evaluate_subgroup(part, selected, intervals, raters.get(group)))
                 for group, part in parts.items()
             },
             origin=origin or Origin(),
@@ -164,11 +165,17 @@ class Evaluation(Result):
 
     @classmethod
     def _evaluate_subgroup(
-        cls, part: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
+        cls,
+        part: ConfusionMatrix,
+        metrics: list[Metric],
+        intervals: ConfidenceIntervals | None,
+        rater: ConfusionMatrix | None,
     ) -> "Evaluation":
         groups = part if part.shape else None
         matrix = part.pooled if part.shape else part
-        return cls.from_summary(matrix, metrics, groups=groups, interval=intervals)
+        return cls.from_summary(
+            matrix, metrics, groups=groups, second_rater=rater, interval=intervals
+        )
 
     def _add_differences(
         self,
@@ -187,6 +194,13 @@ class Evaluation(Result):
             apart = {n: estimate_difference(s.estimate, others[n]) for n, s in scores if s.estimate}
             by[name] = replace(self.by[name], difference_from_rest=apart)
         return replace(self, by=by)
+
+    def add_calibration(
+        self, found: "Calibration | None", by: "Mapping[Hashable, Calibration]"
+    ) -> "Evaluation":
+        """Return the same with what predicted probabilities are worth, of all and by subgroup."""
+        parts = {name: replace(part, probabilities=by.get(name)) for name, part in self.by.items()}
+        return replace(self, probabilities=found, by=parts)
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
@@ -229,7 +243,11 @@ class Evaluation(Result):
             "error_attribution": [
                 {"metric": name} | cell for name, cells in costs.items() for cell in cells
             ],
-            "second_rater": _list_estimates(self.second_rater or {}),
+            "second_rater": [
+                {"group": group} | row
+                for group, part in [("", self), *self.list_subgroups()]
+                for row in _list_estimates(part.second_rater or {})
+            ],
             "difference_from_rest": [
                 {"group": group} | row
                 for group, part in self.list_subgroups()
@@ -274,8 +292,13 @@ class Evaluation(Result):
             for group, part in parts
             for name, score in part.metrics.items()
         ]
-        others = [] if self.probabilities is None else self.probabilities.rows()
-        return align_columns(rows + [{"group": ""} | row for row in others])
+        rows += [
+            {"group": group} | row
+            for group, part in parts
+            if part.probabilities is not None
+            for row in part.probabilities.rows()
+        ]
+        return align_columns(rows)
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -287,11 +310,11 @@ def evaluate(
     predicted: Any = None,
     scale: ScaleDeclaration = None,
     metrics: MetricSelection = None,
+    *,
     weights: Any = None,
     by: Any = None,
-    *,
-    missing: MissingPolicy = "error",
     groups: Any = None,
+    missing: MissingPolicy = "error",
     second_rater: Any = None,
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
@@ -299,14 +322,15 @@ def evaluate(
     renormalize: bool = False,
     bins: int = 10,
     interval: IntervalOption = 0.95,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
 
-    `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices;
+    `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices,
+    the seed of resamples among them, which `seed` gives otherwise (0 without one);
     `groups` is a column that says which items belong together (writers, topics, documents);
     `second_rater` are the levels that a second rater gave; `error_attribution` are metrics whose
     cost is attributed to the cells of the confusion matrix. `probabilities` are those of the
@@ -314,17 +338,17 @@ def evaluate(
     names the columns of an array that is in another order than the scale, `renormalize` accepts
     rows that sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
-    intervals = resolve_intervals(interval)
-    if intervals is not None and not isinstance(interval, ConfidenceIntervals):
-        intervals = replace(intervals, seed=seed)
+    intervals = resolve_intervals(interval, seed=seed)
     declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
-    calibration = None
+    calibration: Calibration | None = None
+    calibration_by: dict[Hashable, Calibration] = {}
     if probabilities is not None:
         columns = None if columns is None else list(columns)
-        calibration = _evaluate_probabilities(
+        calibration, calibration_by = _evaluate_probabilities(
             gold,
             probabilities,
+            by,
             grouped=groups is not None,
             scale=declared,
             metrics=of_probabilities,
@@ -347,20 +371,26 @@ def evaluate(
         by=counted.by,
         groups=counted.groups,
         second_rater=counted.second_rater,
+        second_rater_by=counted.second_rater_by,
         attribution_metrics=error_attribution,
         interval=intervals,
         origin=Origin(notes=describe_preset(declared) if scale is None else ()),
     )
-    return replace(result, probabilities=calibration)
+    return result.add_calibration(calibration, calibration_by)
 
 
 def _evaluate_probabilities(
-    gold: Any, probabilities: Any, *, grouped: bool, **options: Any
-) -> "Calibration":
-    from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration  # noqa: PLC0415 - start-up: labels alone need none
+    gold: Any, probabilities: Any, by: Any, *, grouped: bool, **options: Any
+) -> "tuple[Calibration, dict[Hashable, Calibration]]":
+    """Return the calibration of all items, and of each subgroup."""
+    from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
 
     result = Calibration.of(gold, probabilities, **options)
-    return replace(result, notes=(NOT_CLUSTERED_NOTE,)) if grouped and result.interval else result
+    parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
+    if not (grouped and result.interval):
+        return result, parts
+    notes = (NOT_CLUSTERED_NOTE,)
+    return replace(result, notes=notes), {k: replace(x, notes=notes) for k, x in parts.items()}
 
 
 def score(

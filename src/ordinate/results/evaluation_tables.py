@@ -1,5 +1,6 @@
 """From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,13 +29,14 @@ SECOND_RATER = "second_rater"
 class EvaluationTables(NamedTuple):
     """The matrix of all items, those of subgroups, the batch of groups, and a second rater's.
 
-    With groups, the matrices of subgroups are batches, too.
+    With groups, the matrices of subgroups and of a second rater are batches, too.
     """
 
     matrix: ConfusionMatrix
     by: list[tuple[Any, ConfusionMatrix]]
     groups: ConfusionMatrix | None
     second_rater: ConfusionMatrix | None
+    second_rater_by: list[tuple[Any, ConfusionMatrix]]
 
 
 def count_tables(
@@ -53,7 +55,7 @@ def count_tables(
     group_pairs = _pair_groups(subgroups, units, missing)
     batch, rater = _count_batch(scale, gold, predicted, weights, group_pairs, second, missing)
     if group_pairs is None:
-        return EvaluationTables(batch, [], None, rater)
+        return EvaluationTables(batch, [], None, rater, [])
     place = np.array(group_pairs.values, np.int64)
     alone = place[:, 1] == (-1 if units is None else _find_missing_group(units))
     lost = int(batch[alone].items.sum() + np.sum(batch[alone].dropped))
@@ -62,15 +64,25 @@ def count_tables(
     if not matrix.items.any():
         raise NoItems("There are no items to evaluate: none has a group.")
     units_of, count = _densify_index(place[:, 1])
-    by_unit = None if units is None else batch.compute_sums(units_of, count)
-    if rater is not None:
-        rater = rater[~alone].compute_sums(units_of, count) if units is not None else rater.pooled
-    found = (
-        []
-        if subgroups is None
-        else _split_subgroups(batch, place[:, 0], subgroups, units_of, by_unit)
+
+    def split(pairs: ConfusionMatrix) -> list[tuple[Any, ConfusionMatrix]]:
+        clusters = None if units is None else count
+        return (
+            []
+            if subgroups is None
+            else _split_subgroups(pairs, place, subgroups, units_of, clusters)
+        )
+
+    def pool(pairs: ConfusionMatrix) -> ConfusionMatrix:
+        return pairs.pooled if units is None else pairs.compute_sums(units_of, count)
+
+    return EvaluationTables(
+        replace(matrix, dropped=matrix.dropped + lost),
+        split(batch),
+        None if units is None else pool(batch),
+        None if rater is None else pool(rater[~alone]),
+        [] if rater is None else split(rater[~alone]),
     )
-    return EvaluationTables(replace(matrix, dropped=matrix.dropped + lost), found, by_unit, rater)
 
 
 def _count_batch(
@@ -152,17 +164,17 @@ def _find_missing_group(units: Groups) -> int:
 
 def _split_subgroups(
     batch: ConfusionMatrix,
-    part_of: Index,
+    place: Index,
     subgroups: Groups,
     units_of: Index,
-    by_unit: ConfusionMatrix | None,
+    clusters: int | None,
 ) -> list[tuple[Any, ConfusionMatrix]]:
-    """Return the matrix of each subgroup; with groups, a batch that has every group."""
-    if by_unit is None:
+    """Return the matrix of each subgroup; with clusters, a batch that has every cluster."""
+    part_of = place[:, 0]
+    if clusters is None:
         return [(subgroups.values[part], batch[k]) for k, part in enumerate(part_of)]
-    count = len(by_unit.weights)
     return [
-        (value, batch[part_of == part].compute_sums(units_of[part_of == part], count))
+        (value, batch[part_of == part].compute_sums(units_of[part_of == part], clusters))
         for part, value in enumerate(subgroups.values)
         if (part_of == part).any()
     ]
@@ -171,3 +183,16 @@ def _split_subgroups(
 def _densify_index(index: Index) -> tuple[Index, int]:
     values, dense = np.unique(index, return_inverse=True)
     return dense.reshape(-1), len(values)
+
+
+def pool_rests(parts: dict[Hashable, ConfusionMatrix]) -> dict[Hashable, ConfusionMatrix]:
+    """Return for each subgroup all other items: what comes before it, and what comes after."""
+    matrices = list(parts.values())
+    before, after = [matrices[0]], [matrices[-1]]
+    for matrix in matrices[1:]:
+        before.append(before[-1] + matrix)
+    for matrix in matrices[-2::-1]:
+        after.append(after[-1] + matrix)
+    after.reverse()
+    rests = [after[1], *map(ConfusionMatrix.__add__, before, after[2:]), before[-2]]
+    return dict(zip(parts, rests, strict=True))

@@ -1,20 +1,34 @@
 """An evaluation in words and grids."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
-from ordinate.render import Document, Grid
+from ordinate.inference.estimates import make_point_estimate
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import describe_clusters, format_interval_head, format_with_interval
+from ordinate.render.estimates import (
+    describe_clusters,
+    format_count,
+    format_headline,
+    format_interval_head,
+    format_with_interval,
+    join_names,
+)
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation, Score
 
-MOST_SUBGROUPS, MOST_DIFFERENCES = 6, 3  # groups in one grid
+MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # groups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
+MOST_LEVELS = 20  # of a scale whose levels are shown one by one
+FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
+DETAILS_NOTE = (
+    "The confusion matrix and the levels, which are many, are in a file (-o) and in JSON."
+)
 METHOD_NAMES = {
     "delta": "the delta method",
     "percentile": "percentile bootstrap",
@@ -30,53 +44,137 @@ METHOD_NAMES = {
 
 def describe_evaluation(result: "Evaluation") -> Document:
     """Return the report: metrics beside baselines, the confusion matrix, levels, subgroups."""
-    blocks: list[str | Grid] = [
-        _describe_source(result),
-        _make_metrics_grid(result),
-        *_describe_verdicts(result),
-    ]
-    blocks += [*_describe_uncertainty(result), *_make_second_rater_grid(result)]
-    blocks += [
+    levels: tuple[Block, ...] = (
         _make_confusion_grid(result),
         _describe_over_and_under(result),
         _make_levels_grid(result),
+    )
+    many = len(result.confusion_matrix.scale) > MOST_LEVELS
+    blocks: list[Block] = [
+        _describe_left_out(result),
+        _make_metrics_grid(result),
+        *_describe_gaps(result),
+        *_make_second_rater_grid(result),
+        *([DETAILS_NOTE] if many else levels),
         *_make_error_attribution_grids(result),
+        *_describe_subgroups(result),
+        *_make_subgroup_grids(result),
+        *_make_difference_grids(result),
     ]
-    blocks += [*_make_subgroup_grids(result), *_make_difference_grids(result)]
-    blocks += result.probabilities.blocks() if result.probabilities else []
-    return Document(_write_title(result), tuple(blocks))
+    verdicts = [_state_first_metric(result), *_compare_with_constants(result)]
+    if result.probabilities is not None:
+        section = result.probabilities.document()
+        blocks.append(replace(section, verdict=""))
+        verdicts.append(section.verdict)
+    return Document(
+        _write_title(result),
+        tuple(blocks),
+        verdict=" ".join(verdicts),
+        notes=(*_describe_uncertainty(result), *_describe_source(result)),
+        details=levels if many else (),
+    )
 
 
 def _write_title(result: "Evaluation") -> str:
     matrix = result.confusion_matrix
     weight = "" if matrix.total == matrix.n else f" of weight {format_cell(float(matrix.total))}"
-    return f"{matrix.n:,} item{'' if matrix.n == 1 else 's'}{weight} on {matrix.scale}"
+    return f"{format_count(matrix.n)}{weight} on {matrix.scale}"
 
 
-def _describe_source(result: "Evaluation") -> str:
-    origin, matrix = result.origin, result.confusion_matrix
-    parts = [f"Gold: {origin.gold}. Predicted: {origin.predicted}."]
-    if origin.files:
-        parts.insert(0, f"Read from {', '.join(origin.files)}.")
-    if origin.joined:
-        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
-        parts.append(
-            f"Joined by id: {matched} matched, {missing} gold without a prediction, {unknown} "
-            "predictions unknown to gold and left out."
+# --- the verdict ---------------------------------------------------------------------------------
+
+
+def _state_first_metric(result: "Evaluation") -> str:
+    """Say what the first metric is, beside the best constant, chance and a second rater."""
+    name, score = next(iter(result.metrics.items()))
+    if score.undefined:
+        return f"{name} has no value: {score.undefined}."
+    found = _state_value(result, name, score.estimate or make_point_estimate(score.value, ""))
+    if score.metric.direction == "zero":
+        return f"{found}; nearest to 0 is best."
+    constant, chance = score.baselines.best_constant, score.baselines.chance
+    level = "" if constant.level is None else _get_level_name(result, score)
+    verdicts: dict[str, list[str]] = {}
+    for baseline, words in ((constant, f"always predicting {level}"), (chance, "chance")):
+        if not math.isnan(baseline.value):
+            how = _compare_with_baseline(score, baseline.value)
+            verdicts.setdefault(how, []).append(f"{words} ({format_cell(baseline.value)})")
+    said = ", ".join(f"{how} {' and than '.join(each)}" for how, each in verdicts.items())
+    rater = ""
+    if result.second_rater is not None:
+        rater = (
+            f" The second rater reaches {_state_value(result, name, result.second_rater[name])}."
         )
+    return f"{found}{': ' if said else ''}{said}.{rater}"
+
+
+def _state_value(result: "Evaluation", name: str, found: Estimate) -> str:
+    level = None if result.interval is None else result.interval.level
+    interval = format_interval(found.low, found.high)
+    return f"{name} {format_headline(format_cell(found.value), interval, level)}"
+
+
+def _compare_with_baseline(score: "Score", baseline: float) -> str:
+    """Say whether a value is better than a baseline; one within the interval may be as good."""
+    found = score.estimate
+    if found is not None and found.low <= baseline <= found.high:
+        return "not significantly better than"
+    if score.metric.is_better(score.value, baseline):
+        return "better than"
+    return "no better than" if score.value == baseline else "worse than"
+
+
+def _compare_with_constants(result: "Evaluation") -> list[str]:
+    directed = [(n, s) for n, s in result.metrics.items() if s.metric.direction != "zero"]
+    beaten = [(name, score) for name, score in directed if score.beats_constant is False]
+    if beaten:
+        each = [
+            f"{name} (always {_get_level_name(result, score)}: "
+            f"{format_cell(score.baselines.best_constant.value)})"
+            for name, score in beaten
+        ]
+        return [f"Does not beat a constant on {', '.join(each)}."]
+    if any(score.beats_constant for _, score in directed):
+        return ["Better than every constant prediction on each metric that allows one."]
+    return []
+
+
+# --- what was counted, and how -------------------------------------------------------------------
+
+
+def _describe_left_out(result: "Evaluation") -> str:
+    """Say which items are missing or unanswered, and whether the scale is too fine for the rest."""
+    matrix, parts = result.confusion_matrix, result.origin.describe_join("gold levels")
     if matrix.dropped:
         parts.append(f"Dropped for a missing label: {matrix.dropped:,} items.")
     if matrix.has_unanswered:
         unanswered = format_cell(_format_count(float(matrix.unanswered.sum())))
         parts.append(f"Without a prediction: {unanswered} items, counted as the worst answer.")
-    return " ".join([*parts, *origin.notes])
+    if len(matrix.scale) > MOST_LEVELS and matrix.n < FEWEST_PER_LEVEL * len(matrix.scale):
+        parts.append(
+            f"The scale is too fine for its items: {len(matrix.scale):,} levels for {matrix.n:,} "
+            "items. Declare a coarser one, or evaluate as regression."
+        )
+    return " ".join(parts)
+
+
+def _describe_source(result: "Evaluation") -> list[str]:
+    origin = result.origin
+    return [
+        f"{origin.name_files()}Gold: {origin.gold}. Predicted: {origin.predicted}.",
+        *origin.notes,
+    ]
+
+
+# --- grids ---------------------------------------------------------------------------------------
 
 
 def _make_metrics_grid(result: "Evaluation") -> Grid:
     majority = result.confusion_matrix.scale.names[int(result.confusion_matrix.gold.argmax())]
     header = ("metric", "better", "value", *_make_interval_title(result), "best constant")
     rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
-    return Grid("Metrics", (*header, f"majority {majority}", "chance", "attainable"), rows, left=2)
+    header = (*header, f"majority {majority}", "chance", "attainable")
+    return Grid("Metrics", header, rows, left=2, optional=("attainable", f"majority {majority}"))
 
 
 def _make_interval_title(result: "Evaluation") -> tuple[str, ...]:
@@ -118,25 +216,15 @@ def _get_level_name(result: "Evaluation", score: "Score") -> str:
     return scale.names[scale.lookup[score.baselines.best_constant.level]]
 
 
-def _describe_verdicts(result: "Evaluation") -> list[str]:
-    scores = result.metrics.items()
-    directed = [(n, s) for n, s in scores if s.metric.direction != "zero"]
-    beaten = [(name, score) for name, score in directed if score.beats_constant is False]
-    lines = []
-    if beaten:
-        each = [
-            f"{name} (always {_get_level_name(result, score)}: "
-            f"{format_cell(score.baselines.best_constant.value)})"
-            for name, score in beaten
-        ]
-        lines.append(f"Does not beat a constant on {', '.join(each)}.")
-    elif any(score.beats_constant for _, score in directed):
-        lines.append("Better than every constant prediction on each metric that allows one.")
-    lines += [f"{name} is undefined: {s.undefined}." for name, s in scores if s.undefined]
+def _describe_gaps(result: "Evaluation") -> list[str]:
+    """Say why values are undefined, and which levels gold does not have."""
+    lines = [
+        f"{name} is undefined: {s.undefined}." for name, s in result.metrics.items() if s.undefined
+    ]
     used, size = int((result.confusion_matrix.gold > 0).sum()), len(result.confusion_matrix.scale)
     if used < size:
         lines.append(f"Gold has {used} of the {size} levels; macro averages leave the others out.")
-    return lines
+    return [" ".join(lines)]
 
 
 def _describe_uncertainty(result: "Evaluation") -> list[str]:
@@ -150,15 +238,21 @@ def _describe_uncertainty(result: "Evaluation") -> list[str]:
     return parts
 
 
-def describe_interval_methods(found: dict[str, Estimate]) -> list[str]:
+def describe_interval_methods(
+    found: dict[str, Estimate], titles: dict[str, str] = METHOD_NAMES
+) -> list[str]:
     """Say how the intervals of metrics were found, why there are none, and what was left out."""
     methods: dict[str, list[str]] = {}
     for name, one in found.items():
         if one.method is not None:
             why = f" ({one.note})" if one.note else ""
-            methods.setdefault(f"{METHOD_NAMES[one.method]}{why}", []).append(name)
-    lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
-    parts = [" ".join(lines)] if lines else []
+            methods.setdefault(f"{titles[one.method]}{why}", []).append(name)
+    whole = len(methods) == 1 and len(found) == len(next(iter(methods.values())))
+    lines = [
+        f"{how}{'' if whole else ': '}{'' if whole else ', '.join(names)}"
+        for how, names in methods.items()
+    ]
+    parts = [f"Intervals by {'; by '.join(lines)}."] if lines else []
     parts += [
         f"No interval for {name}: {one.note}."
         for name, one in found.items()
@@ -239,36 +333,45 @@ def _describe_over_and_under(result: "Evaluation") -> str:
 
 
 def _make_levels_grid(result: "Evaluation") -> Grid:
-    counts = ("support", "predicted")
     rows = tuple(
-        (
-            row["name"],
-            *(_format_level_cell(row, value) for value in LEVEL_METRICS),
-            *(row[x] for x in counts),
-        )
+        (row["name"], *(_format_level_cell(row, value) for value in LEVEL_METRICS), row["support"])
         for row in result.per_level
     )
-    return Grid("Levels", ("level", *LEVEL_METRICS, *counts), rows)
+    return Grid("Levels", ("level", *LEVEL_METRICS, "support"), rows, optional=("support", "f1"))
 
 
 def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
     """Return a value with its confidence interval, in two digits to save space."""
-    interval = format_interval(row[f"{value}_low"], row[f"{value}_high"], digits=2)
-    return (
-        _format_or_not_available(row[value])
-        if interval is None
-        else f"{format_cell(row[value])} ({interval})"
-    )
+    found = Estimate(row[value], row[f"{value}_low"], row[f"{value}_high"], None)
+    return "n/a" if math.isnan(found.value) else format_with_interval(found, digits=2)
 
 
-def _format_or_not_available(value: Cell) -> Cell:
-    return "n/a" if isinstance(value, float) and math.isnan(value) else value
+def _describe_subgroups(result: "Evaluation") -> list[str]:
+    """Say which subgroups differ from the rest on the first metric."""
+    name = next(iter(result.metrics))
+    gaps = {
+        group: part.difference_from_rest[name]
+        for group, part in result.list_subgroups()
+        if part.difference_from_rest
+    }
+    if not gaps:
+        return []
+    clear = [
+        f"{group} ({format_cell(gap.value)})"
+        for group, gap in gaps.items()
+        if gap.low > 0 or gap.high < 0
+    ]
+    if not clear:
+        return [f"No subgroup is significantly different from the rest by {name}."]
+    return [
+        f"Significantly different from the rest by {name}, each on its own: {join_names(clear)}."
+    ]
 
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
     groups = result.list_subgroups()
-    fit = MOST_SUBGROUPS if result.interval is None else MOST_DIFFERENCES
+    fit = MOST_SUBGROUPS if result.interval is None else MOST_WITH_INTERVALS
     return [
         _make_side_by_side_grid(result, groups[k : k + fit]) for k in range(0, len(groups), fit)
     ]
@@ -279,12 +382,12 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     groups = [(name, part) for name, part in result.list_subgroups() if part.difference_from_rest]
     groups = groups[:1] if len(groups) == 2 else groups
     grids = []
-    for start in range(0, len(groups), MOST_DIFFERENCES):
-        part = groups[start : start + MOST_DIFFERENCES]
+    for start in range(0, len(groups), MOST_WITH_INTERVALS):
+        part = groups[start : start + MOST_WITH_INTERVALS]
         rows: list[tuple[Cell, ...]] = [
             (
                 metric,
-                *(format_with_interval(group.difference_from_rest[metric]) for _, group in part),
+                *(format_with_interval(x.difference_from_rest[metric]) for _, x in part),
             )
             for metric in result.metrics
         ]
@@ -294,18 +397,32 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
 
 
 def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evaluation]]") -> Grid:
-    header = ("metric", "(all)", *(group for group, _ in groups))
-    counts: tuple[Cell, ...] = (
-        "items",
-        result.confusion_matrix.n,
-        *(part.confusion_matrix.n for _, part in groups),
-    )
+    counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
-        for name, score in result.metrics.items()
+        (name, *(_format_score(part.metrics[name]) for _, part in groups))
+        for name in result.metrics
     ]
-    return Grid("Subgroups", header, (counts, *rows))
+    parts = [part for _, part in groups]
+    rows += [
+        (f"{name} of the second rater", *(_format_second_rater(part, name) for part in parts))
+        for name in result.second_rater or ()
+    ]
+    rows += [
+        (name, *(_format_probability_score(part, name) for part in parts))
+        for name in (result.probabilities.metrics if result.probabilities else ())
+    ]
+    return Grid("Subgroups", ("metric", *(group for group, _ in groups)), (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:
     return score.value if score.estimate is None else format_with_interval(score.estimate)
+
+
+def _format_second_rater(part: "Evaluation", name: str) -> Cell:
+    return None if part.second_rater is None else format_with_interval(part.second_rater[name])
+
+
+def _format_probability_score(part: "Evaluation", name: str) -> Cell:
+    if part.probabilities is None:
+        return None
+    return format_with_interval(part.probabilities.metrics[name].estimate)

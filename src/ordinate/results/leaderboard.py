@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference.confidence_intervals import IntervalMethod
 from ordinate.inference.multiple_testing import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -31,15 +32,16 @@ from ordinate.inference.system_differences import (
 )
 from ordinate.metrics import Metric
 from ordinate.render.estimates import format_percent, join_names
+from ordinate.results.arguments import check_system_count
 from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
 Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
 MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
-MOST_SYSTEMS = 500  # systems
 MOST_NAMED = 5  # systems in a sentence
 FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
@@ -47,19 +49,20 @@ CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """How systems are compared.
+    """How systems are compared; `method` is that of the intervals of each system alone.
 
     `against` is 'all', 'leader' or the name of a system; `margins` are by metric, in its units;
     `pairs` are those that permutation tests and their like are made for.
     """
 
-    level: float = 0.95
-    resamples: int = 2_000
-    seed: int = 0
+    level: Level = 0.95
+    resamples: Resamples = 2_000
+    seed: Seed = 0
     against: str | None = None
     correction: Correction = "max_t"
     margins: Mapping[str, float] = field(default_factory=dict)
     pairs: Sequence[tuple[str, str]] = ()
+    method: IntervalMethod | None = None
 
     def __post_init__(self) -> None:
         if self.correction not in get_args(Correction):
@@ -72,7 +75,7 @@ class ComparisonSettings:
     @property
     def intervals(self) -> ConfidenceIntervals:
         """The intervals of each system alone."""
-        return ConfidenceIntervals(self.level, resamples=self.resamples, seed=self.seed)
+        return ConfidenceIntervals(self.level, self.method, self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
@@ -150,12 +153,6 @@ class Leaderboard:
             "pairs": to_plain(self.pairs),
             "baselines": self.baselines.to_dict(),
         }
-
-
-def check_system_count(systems: int) -> None:
-    """Refuse too few systems, and more than whose differences can be compared."""
-    if not 2 <= systems <= MOST_SYSTEMS:
-        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} systems, not {systems}.")
 
 
 def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSettings:

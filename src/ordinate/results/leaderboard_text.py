@@ -3,10 +3,12 @@
 import math
 from typing import TYPE_CHECKING
 
+from ordinate.inference import Estimate
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
+    format_count,
     format_interval_head,
     format_p_value,
     format_with_interval,
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison, PairTests
 
 MOST_METRICS = 3  # metrics in one grid
-MOST_FILES = 12  # named
 MOST_PAIRS = 30  # in one grid; JSON has all
 CORRECTION_NAMES = {
     "max_t": "max-T, stepping down",
@@ -34,34 +35,31 @@ CORRECTION_NAMES = {
 def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
     first, *others = result.leaderboards.values()
-    blocks: list[str | Grid] = [
-        _describe_source(result),
-        first.conclusion,
+    blocks: list[Block] = [
         _make_leaderboard_grid(result, first),
+        _make_pairs_grid(result, first),
+        *_note_omitted_pairs(first),
     ]
-    blocks += [*first.notes, *_describe_uncertainty(first), _explain_columns(result)]
-    blocks += [_make_pairs_grid(result, first), *_note_omitted_pairs(first)]
+    # a margin is asked of its metric, whichever comes first
+    for board in others:
+        if board.metric.expression in result.settings.margins:
+            blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
-        blocks += _make_metrics_grids(result)
-        blocks += [" ".join((b.conclusion, *b.notes, *_describe_uncertainty(b))) for b in others]
+        blocks += [*_make_metrics_grids(result), *(board.conclusion for board in others)]
     for tests in result.tests:
         blocks += _make_test_grids(tests)
-    return Document(_write_title(result), tuple(blocks))
-
-
-def _write_title(result: "Comparison") -> str:
     panel = result.panel
-    items = f"{panel.n:,} item{'' if panel.n == 1 else 's'}"
-    return f"{len(panel.systems)} systems, {items} on {panel.scale}"
+    return Document(
+        f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
+        tuple(blocks),
+        verdict=first.conclusion,
+        notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
 
 
 def describe_files(origin: Origin, panel: Panel, gold: str) -> list[str]:
     """Return sentences on the files, the gold levels, and what became of missing labels."""
-    parts = [gold]
-    if origin.files:
-        more = len(origin.files) - MOST_FILES
-        named = ", ".join(origin.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
-        parts.insert(0, f"Read from {named}.")
+    parts = [f"{origin.name_files()}{gold}"]
     if panel.dropped:
         parts.append(f"Dropped for a missing label in any column: {panel.dropped:,} items.")
     if (panel.rows == len(panel.scale)).any():
@@ -69,14 +67,14 @@ def describe_files(origin: Origin, panel: Panel, gold: str) -> list[str]:
     return parts
 
 
-def _describe_source(result: "Comparison") -> str:
+def _describe_source(result: "Comparison") -> list[str]:
     origin, panel = result.origin, result.panel
     parts = describe_files(origin, panel, f"Gold: {origin.gold}.")
     if panel.group_values:
         count = len(panel.group_values)
         few = "; so few that intervals are unsure" if count < VERY_FEW_CLUSTERS else ""
         parts.append(f"Items come in {count:,} clusters, which are resampled whole{few}.")
-    return " ".join([*parts, *origin.notes])
+    return [" ".join(parts), *origin.notes]
 
 
 def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
@@ -102,7 +100,8 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
             (rank, standing.system, value, interval, ranks, first, standing.compact_letter_display)
         )
     rows += [(None, name, value, None, None, None, None) for name, value in _list_baselines(board)]
-    return Grid(f"Leaderboard by {name} ({better} is better)", header, tuple(rows), left=2)
+    title = f"Leaderboard by {name} ({better} is better)"
+    return Grid(title, header, tuple(rows), left=2, optional=("P(rank 1)", "rank interval"))
 
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
@@ -149,7 +148,7 @@ def _make_pairs_grid(result: "Comparison", board: Leaderboard) -> Grid:
     against = family.get(str(result.settings.against), f"each against {result.settings.against}")
     title = f"Differences in {board.metric.expression} ({against}, "
     title += f"{CORRECTION_NAMES[result.settings.correction]})"
-    return Grid(title, header, rows, left=2)
+    return Grid(title, header, rows, left=2, optional=("p",))
 
 
 def _make_pair_row(pair: PairDifference, *, margin: bool) -> tuple[Cell, ...]:
@@ -164,11 +163,11 @@ def _note_omitted_pairs(board: Leaderboard) -> list[str]:
     return [f"{left:,} more pairs are in the JSON report."] if left > 0 else []
 
 
-def _make_metrics_grids(result: "Comparison") -> list[str | Grid]:
+def _make_metrics_grids(result: "Comparison") -> list[Grid]:
     """Return the values of every system on every metric, as many as fit on a page."""
     boards = list(result.leaderboards.values())
     order = [standing.system for standing in boards[0].standings]
-    grids: list[str | Grid] = []
+    grids = []
     for start in range(0, len(boards), MOST_METRICS):
         part = boards[start : start + MOST_METRICS]
         rows: list[tuple[Cell, ...]] = [
@@ -179,14 +178,24 @@ def _make_metrics_grids(result: "Comparison") -> list[str | Grid]:
     return grids
 
 
-def _describe_uncertainty(board: Leaderboard) -> list[str]:
-    """Say how the intervals of the systems were found, and why a system has no value."""
-    lines = describe_interval_methods({x.system: x.estimate for x in board.standings})
-    return lines + [
-        f"{x.system} has no value: {x.estimate.note}."
-        for x in board.standings
-        if math.isnan(x.estimate.value)
-    ]
+def _describe_uncertainty(result: "Comparison") -> list[str]:
+    """Say how the intervals were found, and why a system has no value."""
+    found: dict[str, Estimate] = {}
+    lines = []
+    for name, board in result.leaderboards.items():
+        estimates = {x.system: x.estimate for x in board.standings}
+        ways = {(x.method, x.note, x.undefined_share) for x in estimates.values()}
+        if len(ways) == 1:  # of all systems alike
+            found[name] = next(iter(estimates.values()))
+        else:
+            found |= {f"{name} of {system}": x for system, x in estimates.items()}
+        lines += [*board.notes]
+        lines += [
+            f"{system} has no value of {name}: {x.note}."
+            for system, x in estimates.items()
+            if math.isnan(x.value)
+        ]
+    return [*describe_interval_methods(found), *lines]
 
 
 def _format_value(board: Leaderboard, system: str) -> str:
@@ -195,7 +204,7 @@ def _format_value(board: Leaderboard, system: str) -> str:
     return f"{value} {standing.compact_letter_display or ''}".strip()
 
 
-def _make_test_grids(tests: "PairTests") -> list[str | Grid]:
+def _make_test_grids(tests: "PairTests") -> list[Grid]:
     rows: list[tuple[Cell, ...]] = []
     for name, test in tests.permutation.items():
         method = "exact" if test.resamples is None else f"{test.resamples:,} swaps"

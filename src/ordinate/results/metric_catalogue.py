@@ -14,6 +14,7 @@ from ordinate.metrics.known_properties import (
 )
 from ordinate.metrics.references import REFERENCES
 from ordinate.render import Document, Grid
+from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record, Result
 from ordinate.summaries import ConfusionMatrix
 
@@ -84,8 +85,12 @@ class MetricCatalogue(Result):
             _make_family_grid(name, [metric for metric in self.metrics if metric.family == name])
             for name in families
         )
+        verdict = (
+            f"{len(self.metrics)} metrics in {format_count(len(families), 'family', 'families')}; "
+            "`ordinate metrics NAME` explains one of them."
+        )
         legend = (LEGEND,) if self.kind == "labels" else ()
-        return Document(TITLES[self.kind], (*legend, *grids))
+        return Document(TITLES[self.kind], grids, verdict, legend)
 
 
 def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
@@ -102,7 +107,7 @@ def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
         )
         for m in metrics
     )
-    return Grid(family.capitalize(), header, rows, left=len(header))
+    return Grid(family.capitalize(), header, rows, left=len(header), optional=further)
 
 
 def _format_formal_properties(metric: Metric) -> str:
@@ -149,8 +154,8 @@ def _join_items(value: Any) -> Any:
 
 
 def _make_page(metric: Metric) -> Document:
-    lines = [
-        *metric.explanation.split("\n\n"),
+    verdict, *lines = metric.explanation.split("\n\n")
+    lines += [
         *([f"Formula: {metric.formula}"] if metric.formula else []),
         f"Range: {_format_range(metric)}; better: {BETTER_VALUES[metric.direction]}.",
         *_describe_levels(metric),
@@ -173,7 +178,8 @@ def _make_page(metric: Metric) -> Document:
     if metric.reference:
         lines.append(f"Reference: {REFERENCES.get(metric.reference, metric.reference)}")
     lines += _describe_properties(metric)
-    return Document(metric.name, tuple(" ".join(line.split()) for line in lines))
+    blocks = tuple(" ".join(line.split()) for line in lines)
+    return Document(metric.name, blocks, " ".join(verdict.split()))
 
 
 def _describe_properties(metric: Metric) -> list[str]:

@@ -11,8 +11,8 @@ from ordinate.errors import BadOption, UnequalLengths
 from ordinate.inference import Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, format_interval
-from ordinate.render.estimates import format_interval_head
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_headline, format_interval_head
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -68,6 +68,7 @@ class RecalibrationEvaluation(Result):
         renormalize: bool = False,
         bins: int = 10,
         interval: IntervalOption = 0.95,
+        seed: int | None = None,
     ) -> "RecalibrationEvaluation":
         """Evaluate two tables of probabilities of the same items, which no method was fitted on.
 
@@ -75,7 +76,8 @@ class RecalibrationEvaluation(Result):
         method is in the order of the scale. `missing="drop"` leaves items out that have no gold
         label, or no probabilities in one of the tables.
         """
-        declared, intervals = resolve_scale(scale, gold, gold), resolve_intervals(interval)
+        intervals = resolve_intervals(interval, seed=seed)
+        declared = resolve_scale(scale, gold, gold)
         if intervals is None:
             raise BadOption("A change is shown with its interval: leave interval as it is.")
         selected = select_probability_metrics(metrics, bins)
@@ -144,8 +146,27 @@ class RecalibrationEvaluation(Result):
             "after if calibrated",
         )
         rows = tuple(self._row(name, score) for name, score in self.before.metrics.items())
-        grid = Grid("Recalibration", header, rows, left=2)
-        return Document(title, (grid, CHANGES_NOTE, *self.after.blocks()))
+        optional = ("before if calibrated", "after if calibrated")
+        grid = Grid("Recalibration", header, rows, left=2, optional=optional)
+        verdict = self._write_verdict()
+        return Document(title, (grid, self.after.document()), verdict, (CHANGES_NOTE,))
+
+    def _write_verdict(self) -> str:
+        """Say what became of the first proper score, or of the first metric."""
+        proper = [name for name, found in self.changes.items() if not math.isnan(found.low)]
+        name = next(iter([*proper, *self.changes]))
+        before, after = self.before.metrics[name], self.after.metrics[name]
+        change = self.changes[name]
+        values = f"{name} {format_cell(before.value)} before, {format_cell(after.value)} after"
+        if math.isnan(change.low):
+            return f"Recalibrated: {values}."
+        interval = format_interval(change.low, change.high)
+        level = None if self.after.interval is None else self.after.interval.level
+        gap = f"{values}, change {format_headline(format_cell(change.value), interval, level)}"
+        if change.low <= 0 <= change.high:
+            return f"Recalibration changes nothing significantly: {gap}."
+        better = before.metric.is_better(after.value, before.value)
+        return f"Recalibration makes the probabilities {'better' if better else 'worse'}: {gap}."
 
     def _row(self, name: str, before: ProbabilityScore) -> tuple[Cell, ...]:
         found, after = self.changes[name], self.after.metrics[name]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
@@ -21,7 +22,7 @@ from ordinate.inference.regression import (
     resample_poisson,
 )
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -37,15 +38,20 @@ from ordinate.results.base import (
     align_columns,
     name_subgroups,
     split_by_part,
+    to_flat_record,
     to_plain,
 )
-from ordinate.results.regression_text import describe_regression
+from ordinate.results.regression_text import describe_regression, get_interval_unit
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import (
+    ROWS_SHOWN,
+    check_same_length,
+    convert_to_numbers,
+    match_weights,
+)
 
 DEFAULT_METRICS = (
     "rmse",
@@ -104,7 +110,7 @@ class RegressionEvaluation(Result):
     interval: ConfidenceIntervals | None = None
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
     prediction_intervals: dict[str, Estimate] = field(default_factory=dict)
-    sections: tuple[str | Grid, ...] = ()  # further parts of the report
+    sections: tuple[Block, ...] = ()  # further parts of the report
     further: Record = field(default_factory=dict)  # and of the JSON, by name
     further_rows: tuple[Record, ...] = ()  # and of the CSV
 
@@ -225,6 +231,7 @@ class RegressionEvaluation(Result):
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric, of all items and then of each subgroup."""
+        parts = [("", self), *self.list_subgroups()]
         rows: list[Record] = [
             {
                 "part": "metrics",
@@ -237,7 +244,7 @@ class RegressionEvaluation(Result):
                 "unit": self.get_unit(m),
                 "n": part.summary.n,
             }
-            for group, part in [("", self), *self.list_subgroups()]
+            for group, part in parts
             for m in part.selected
         ]
         rows += [
@@ -248,6 +255,16 @@ class RegressionEvaluation(Result):
         rows += [
             {"part": "normalized", "metric": name, "value": value}
             for name, value in self.normalized().items()
+        ]
+        rows += [
+            {"part": "prediction_intervals", "group": group, "metric": name}
+            | to_flat_record(one)
+            | {
+                "unit": get_interval_unit(find_metric(name, PredictionIntervals), self.unit),
+                "n": part.summary.n,
+            }
+            for group, part in parts
+            for name, one in part.prediction_intervals.items()
         ]
         return align_columns([*rows, *self.further_rows])
 
@@ -260,18 +277,19 @@ def evaluate_regression(
     target: Any,
     predicted: Any,
     metrics: MetricSelection = None,
-    weights: Any = None,
-    by: Any = None,
     *,
     unit: str | None = None,
+    weights: Any = None,
+    by: Any = None,
+    groups: Any = None,
     normalization: Normalization | None = None,
     normalized: bool = False,
-    groups: Any = None,
     order: Any = None,
     lower: Any = None,
     upper: Any = None,
     alpha: float = 0.1,
     interval: IntervalOption = 0.95,
+    seed: int | None = None,
     poisson: bool = False,
 ) -> RegressionEvaluation:
     """Evaluate predictions of a regression target, beside constant predictors.
@@ -279,22 +297,27 @@ def evaluate_regression(
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. `poisson` resamples items instead of the delta
-    method.
+    prediction intervals that leave out `alpha`. `poisson` resamples items, from `seed`, instead of
+    the delta method.
     """
-    y, p = convert_to_numbers(target, "targets"), convert_to_numbers(predicted, "predictions")
+    intervals = resolve_intervals(interval, seed=seed)
+    columns = {"targets": target, "predictions": predicted}
+    if lower is not None or upper is not None:
+        columns |= {"lower bounds": lower, "upper bounds": upper}
+    y, p, *bounds = (convert_to_numbers(column, name) for name, column in columns.items())
     if normalized:
         if normalization is None:
             raise BadOption("Values on the normalised scale need their normalization=….")
-        y, p = normalization.denormalize(y), normalization.denormalize(p)
+        y, p, *bounds = (normalization.denormalize(x) for x in (y, p, *bounds))
     if poisson and groups is not None:
         raise BadOption("Poisson resamples take items one by one. Leave out poisson=… or groups=….")
-    check_same_length(len(y), len(p), "targets", "predictions")
+    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
+        check_same_length(len(y), len(column), "targets", name)
     weighing = match_weights(weights, len(y))
     counted = weighing is None or bool((weighing == np.floor(weighing)).all())
-    items = _RegressionItems(
-        y, p, weighing, None if groups is None else factorize_column(groups), counted
-    )
+    clusters = None if groups is None else factorize_column(groups)
+    sides = (bounds[0], bounds[1]) if bounds else None
+    items = _RegressionItems(y, p, sides, weighing, clusters, counted)
     constants = _compute_constants(y, items.weights, normalization)
 
     def evaluate_items(
@@ -308,28 +331,17 @@ def evaluate_regression(
             exact=part.compute_exact(),
             unit=unit,
             normalization=normalization,
-            interval=interval,
+            interval=intervals,
         )
+        bounds = part.summarise_bounds()
+        if bounds is not None:
+            found = evaluate_prediction_intervals(bounds, alpha, intervals)
+            result = replace(result, prediction_intervals=found)
         return result if not poisson else part.bootstrap(result)
 
     result = evaluate_items(items, None if order is None else _summarise_previous(items, order))
     parts = {} if by is None else items.split(factorize_column(by, "by"))
-    bounds = None
-    if lower is not None or upper is not None:
-        low, high = (
-            convert_to_numbers(lower, "lower bounds"),
-            convert_to_numbers(upper, "upper bounds"),
-        )
-        if normalized and normalization is not None:
-            low, high = normalization.denormalize(low), normalization.denormalize(high)
-        bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predicted=p)
-    return replace(
-        result,
-        by={name: evaluate_items(part) for name, part in parts.items()},
-        prediction_intervals={}
-        if bounds is None
-        else evaluate_prediction_intervals(bounds, alpha, result.interval),
-    )
+    return replace(result, by={name: evaluate_items(part) for name, part in parts.items()})
 
 
 def evaluate_prediction_intervals(
@@ -349,10 +361,7 @@ def evaluate_prediction_intervals(
     }
     if intervals is None:
         summary = bounds.pooled if bounds.shape else bounds
-        values = {name: float(m(summary)) for name, m in metrics.items()}
-        return {
-            name: make_point_estimate(x, "no interval was asked for") for name, x in values.items()
-        }
+        return {name: make_point_estimate(float(m(summary))) for name, m in metrics.items()}
     estimate = estimate_clustered_interval_metric if bounds.shape else estimate_interval_metric
     return {name: estimate(m, bounds, intervals.level) for name, m in metrics.items()}
 
@@ -363,6 +372,7 @@ class _RegressionItems:
 
     y: Any
     p: Any
+    bounds: tuple[Any, Any] | None  # lower and upper, of prediction intervals
     weights: Any
     groups: Groups | None
     counted: bool = True  # whether the weights of all items are counts
@@ -381,12 +391,19 @@ class _RegressionItems:
         """Return the summary of each group; medians need that of all items only."""
         if self.groups is None:
             return None
-        if None in self.groups.values and len(self.groups.codes) == len(self.y):
-            alone = self.rows[self.groups.codes[self.rows] == self.groups.values.index(None)]
-            if len(alone):
-                raise MissingLabels(f"Row {alone[0] + 1} has no group. Leave out what has none.")
+        check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
+        require_groups(self.groups, self.rows)
         batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
         return replace(batch, counted=self.counted)
+
+    def summarise_bounds(self) -> PredictionIntervals | None:
+        """Return the summary of the prediction intervals, of each group where there are some."""
+        if self.bounds is None:
+            return None
+        lower, upper = self.bounds
+        return PredictionIntervals.of(
+            self.y, lower, upper, self.weights, self.groups, predicted=self.p
+        )
 
     def split(self, by: Groups) -> "dict[Hashable, _RegressionItems]":
         """Return the items of each subgroup that has some."""
@@ -402,7 +419,8 @@ class _RegressionItems:
         if self.groups is not None:
             present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
-        return _RegressionItems(self.y[rows], self.p[rows], weights, groups, self.counted)
+        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
+        return _RegressionItems(self.y[rows], self.p[rows], bounds, weights, groups, self.counted)
 
     def compute_exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""
@@ -416,6 +434,20 @@ class _RegressionItems:
         resamples = resample_poisson(self.y, self.p, intervals, self.weights)
         estimates = estimate_from_poisson(result.selected, result.summary, resamples, intervals)
         return replace(result, metrics=_replace_values(estimates, self.compute_exact()))
+
+
+def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
+    """Refuse items, in some rows, whose group is unknown."""
+    if None not in groups.values:
+        return
+    alone = rows[groups.codes[rows] == groups.values.index(None)]
+    if len(alone):
+        shown = ", ".join(f"row {row + 1}" for row in alone[:ROWS_SHOWN])
+        more = ", …" if len(alone) > ROWS_SHOWN else ""
+        raise MissingLabels(
+            f"{len(alone)} of {len(rows)} items have no group ({shown}{more}). Leave them out, or "
+            "give each a group."
+        )
 
 
 def regression_report(target: Any, predicted: Any, **options: Any) -> str:
@@ -487,7 +519,7 @@ def _estimate_metrics(
     estimates = {}
     for metric in metrics:
         value = float(metric(summary))
-        note = explain_undefined(metric) if math.isnan(value) else "no interval was asked for"
+        note = explain_undefined(metric) if math.isnan(value) else NO_INTERVAL_NOTE
         estimates[metric.expression] = make_point_estimate(value, note)
     return estimates
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, MissingLabels, shorten
+from ordinate.errors import BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.distributions import (
     FEW_CLUSTERS,
     student_two_sided_p,
 )
-from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (
     MOMENT_BASIS,
@@ -30,6 +30,7 @@ from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.render import Document, Grid
 from ordinate.render.estimates import (
     describe_clusters,
+    format_count,
     format_difference,
     format_estimate,
     format_estimate_interval,
@@ -38,24 +39,27 @@ from ordinate.render.estimates import (
     format_p_value,
     join_names,
 )
-from ordinate.results.arguments import MetricSelection, select_metrics
+from ordinate.results.arguments import (
+    IntervalOption,
+    MetricSelection,
+    check_system_count,
+    name_columns,
+    resolve_intervals,
+    select_metrics,
+)
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, to_flat_record, to_plain
-from ordinate.results.regression import get_metric_unit
+from ordinate.results.regression import get_metric_unit, require_groups
 from ordinate.results.regression_text import METHOD_NAMES
 from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import check_same_length, convert_weights
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 ROUNDING_SHARE = 1e-12  # relative to the values: a difference, or an error, this small is rounding
 MOST_METRICS = 3  # metrics in one grid
-MOST_MODELS = 500
 MOST_PAIRS = 30  # in one grid; JSON has all
-MOST_SHOWN = 5  # rows named in an error
 DEFAULT_METRICS = ("rmse", "mae", "r2")
-NO_INTERVAL_NOTE = "no interval was asked for"
 UNBOUNDED = (-math.inf, math.inf)  # the bounds of a difference
 DIRECTION_WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
 
@@ -167,48 +171,39 @@ class RegressionComparison(Result):
     def document(self) -> Document:
         """Return the report for people."""
         unit = f", target in {self.unit}" if self.unit else ""
-        title = f"{len(self.models)} models, {self.n:,} item{'' if self.n == 1 else 's'}{unit}"
-        return Document(title, tuple(self.blocks()))
-
-    def blocks(self) -> list[str | Grid]:
-        """Return sentences and grids for a report."""
-        blocks: list[str | Grid] = [" ".join(self.conclusions.values()), *_make_model_grids(self)]
-        blocks += [*_describe_uncertainty(self), *_make_difference_grids(self)]
+        title = f"{len(self.models)} models, {format_count(self.n)}{unit}"
+        first, *others = self.conclusions.values()
         more = len(self.differences) - MOST_PAIRS
-        blocks += [f"{more:,} more differences are in the JSON report."] if more > 0 else []
-        return [*blocks, _explain_columns(self)]
-
-
-def check_model_count(models: int) -> None:
-    """Refuse too few models, and more than whose differences can be compared."""
-    if not 2 <= models <= MOST_MODELS:
-        raise BadOption(f"Comparing takes 2 to {MOST_MODELS} models, not {models}.")
+        left_out = [f"{more:,} more differences are in the JSON report."] if more > 0 else []
+        return Document(
+            title,
+            (*_make_model_grids(self), *_make_difference_grids(self), *left_out, " ".join(others)),
+            verdict=first,
+            notes=(*_describe_uncertainty(self), _explain_columns(self)),
+        )
 
 
 def compare_regression(
     target: Any,
     models: Mapping[str, Any],
-    metrics: MetricSelection = DEFAULT_METRICS,
+    metrics: MetricSelection = None,
+    *,
     unit: str | None = None,
     weights: Any = None,
     groups: Any = None,
-    *,
-    interval: float | None = 0.95,
+    interval: IntervalOption = 0.95,
 ) -> RegressionComparison:
     """Compare regression models on the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
-    the verdicts; None leaves the intervals out, and verdicts are those of 0.95.
+    the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
+    0.95. Nothing is resampled.
     """
-    if not isinstance(models, Mapping):
-        raise BadOption('Pass the models by name: {"name": predictions, …}.')
-    check_model_count(len(models))
-    named = {str(name): column for name, column in models.items()}
-    if len(named) < len(models):
-        raise BadOption("Two models have the same name.")
-    selected = select_metrics(metrics or DEFAULT_METRICS, Moments)
-    intervals = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
+    named = name_columns(models, "models")
+    check_system_count(len(named), "models")
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    intervals = resolve_intervals(interval) or ConfidenceIntervals()
     comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
     return comparison.result(unit, has_intervals=interval is not None)
 
@@ -242,7 +237,7 @@ class _ModelComparison:
         self.groups = None if groups is None else factorize_column(groups)
         if self.groups is not None:
             check_same_length(n, len(self.groups.codes), "targets", "groups")
-            _refuse_unclustered(self.groups, self.present_rows)
+            require_groups(self.groups, np.flatnonzero(self.present_rows))
         self.tables = {name: self._summarise(name, None) for name in models}
         first = next(iter(self.tables.values()))
         self.total, self.counted = float(first.total), first.has_integer_weights
@@ -409,21 +404,7 @@ class _ModelComparison:
 
 def _drop_interval(found: Estimate) -> Estimate:
     """Return an estimate without the interval that nobody asked for."""
-    return found if found.method is None else make_point_estimate(found.value, NO_INTERVAL_NOTE)
-
-
-def _refuse_unclustered(groups: Groups, there: NDArray[np.bool_]) -> None:
-    """Refuse items whose group is unknown."""
-    if None not in groups.values:
-        return
-    stray = np.flatnonzero((groups.codes == groups.values.index(None)) & there)
-    if len(stray):
-        rows = ", ".join(f"row {row + 1}" for row in stray[:MOST_SHOWN])
-        more = ", …" if len(stray) > MOST_SHOWN else ""
-        raise MissingLabels(
-            f"{len(stray)} of {int(there.sum())} items have no group ({rows}{more}). Leave them "
-            "out, or give each a group."
-        )
+    return found if found.method is None else make_point_estimate(found.value)
 
 
 # --- what it means -------------------------------------------------------------------------------
@@ -540,7 +521,8 @@ def _make_difference_grids(result: RegressionComparison) -> list[Grid]:
         for pair in result.differences[:MOST_PAIRS]
     )
     title = "Differences on the same items, first less second"
-    grid = Grid(title, (*header, "p", "adjusted p", "the first is"), rows, left=3)
+    header = (*header, "p", "adjusted p", "the first is")
+    grid = Grid(title, header, rows, left=3, optional=("p",))
     return [grid] if rows else []
 
 

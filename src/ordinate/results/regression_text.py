@@ -4,16 +4,21 @@ from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
     describe_clusters,
+    format_count,
     format_estimate,
     format_estimate_interval,
+    format_headline,
     format_interval_head,
     format_number,
+    format_percent,
+    format_with_unit,
 )
 from ordinate.results.base import BETTER_VALUES
+from ordinate.results.evaluation_text import describe_interval_methods
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -37,72 +42,82 @@ METHOD_NAMES = {
 def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f", target in {result.unit}" if result.unit else ""
-    blocks: list[str | Grid] = [
-        _describe_source(result),
-        _make_metrics_grid(result),
-        *_describe_uncertainty(result),
-    ]
-    blocks += [
+    blocks: list[Block] = [
+        _describe_left_out(result),
+        _make_metrics_grid(
+            result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
+        ),
         *_make_share_grids(result),
-        _describe_sigmas(result),
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
-    ]
-    blocks += [
         *_describe_prediction_intervals(result),
         *_make_subgroup_grids(result),
         *result.sections,
     ]
-    count = f"{result.summary.n:,} item{'' if result.summary.n == 1 else 's'}"
-    return Document(f"{count}{unit}", tuple(blocks))
+    return Document(
+        f"{format_count(result.summary.n)}{unit}",
+        tuple(blocks),
+        verdict=_state_first_metric(result),
+        notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
 
 
-def _describe_source(result: "RegressionEvaluation") -> str:
-    origin, dropped = result.origin, result.summary.dropped
-    parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
-    if origin.files:
-        parts.insert(0, f"Read from {', '.join(origin.files)}.")
-    if origin.joined:
-        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
-        parts.append(
-            f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
-            "predictions unknown to the targets and left out."
-        )
-    if dropped:
-        items = f"{dropped:,} item{'' if dropped == 1 else 's'}"
-        parts.append(f"Dropped for a missing value: {items}.")
-    return " ".join([*parts, *origin.notes])
+def _state_first_metric(result: "RegressionEvaluation") -> str:
+    """Say what the first metric is, in its unit, beside the first baseline that has it."""
+    metric = result.selected[0]
+    found = result.metrics[metric.expression]
+    level = None if result.interval is None else result.interval.level
+    unit = result.get_unit(metric)
+    value = format_with_unit(found.value, unit)
+    text = f"{metric.expression} {format_headline(value, format_estimate_interval(found), level)}"
+    errors = [(x, {"rmse": x.rmse, "mae": x.mae}.get(metric.expression)) for x in result.baselines]
+    baseline, error = next(((x, error) for x, error in errors if error), (None, None))
+    if baseline is None or error is None:
+        return f"{text}."
+    if found.low <= error <= found.high:
+        how = "not significantly different from"
+    else:
+        share, how = abs(1.0 - found.value / error), "less" if found.value < error else "more"
+        how = f"{format_percent(share)} {how} than"
+    return f"{text}: {how} always predicting the {baseline.name} ({format_with_unit(error, unit)})."
 
 
-def _make_metrics_grid(result: "RegressionEvaluation") -> Grid:
-    title = () if result.interval is None else (format_interval_head(result.interval.level),)
-    header = ("metric", "better", "value", *title, *(("unit",) if result.unit else ()))
-    rows = []
-    for metric in result.selected:
-        found = result.metrics[metric.expression]
-        row: list[Cell] = [
-            metric.expression,
-            BETTER_VALUES[metric.direction],
-            format_number(found.value),
-        ]
-        row += [] if result.interval is None else [format_estimate_interval(found)]
-        row += [result.get_unit(metric)] if result.unit else []
-        rows.append(tuple(row))
-    return Grid("Metrics", header, tuple(rows), left=2)
+def _describe_left_out(result: "RegressionEvaluation") -> str:
+    parts, dropped = result.origin.describe_join("targets"), result.summary.dropped
+    return " ".join(
+        [*parts, f"Dropped for a missing value: {format_count(dropped)}."] if dropped else parts
+    )
+
+
+def _describe_source(result: "RegressionEvaluation") -> list[str]:
+    origin = result.origin
+    files = origin.name_files()
+    return [f"{files}Target: {origin.gold}. Predicted: {origin.predicted}.", *origin.notes]
+
+
+def _make_metrics_grid(
+    result: "RegressionEvaluation", title: str, found: dict[Metric, Estimate]
+) -> Grid:
+    """Return metrics with their intervals and units, where there are any."""
+    intervals, unit = result.interval, result.unit
+    level = () if intervals is None else (format_interval_head(intervals.level),)
+    header = ("metric", "better", "value", *level, *(("unit",) if unit else ()))
+    rows: list[tuple[Cell, ...]] = []
+    for metric, one in found.items():
+        interval = () if intervals is None else (format_estimate_interval(one),)
+        of_intervals = metric.summary is PredictionIntervals
+        own = get_interval_unit(metric, unit) if of_intervals else result.get_unit(metric)
+        row = (metric.expression, BETTER_VALUES[metric.direction], format_number(one.value))
+        rows.append((*row, *interval, *((own,) if unit else ())))
+    return Grid(title, header, tuple(rows), left=2)
 
 
 def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
     if result.interval is None:
         return []
-    methods: dict[str, list[str]] = {}
-    for name, found in result.metrics.items():
-        if found.method is not None:
-            methods.setdefault(METHOD_NAMES[found.method], []).append(name)
-    lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
-    lines += _explain_missing_intervals(result.metrics)
-    if result.groups is not None:
-        lines.append(describe_clusters(result.groups))
-    return [" ".join(lines)]
+    lines = describe_interval_methods(result.metrics, METHOD_NAMES)
+    lines += _explain_missing_intervals(result.prediction_intervals)
+    return lines if result.groups is None else [*lines, describe_clusters(result.groups)]
 
 
 def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
@@ -174,26 +189,8 @@ def _describe_prediction_intervals(result: "RegressionEvaluation") -> list[str |
     }
     if not found:
         return []
-    level = () if result.interval is None else (format_interval_head(result.interval.level),)
-    rows: list[tuple[Cell, ...]] = []
-    for metric, one in found.items():
-        reach = () if result.interval is None else (format_estimate_interval(one),)
-        unit = (get_interval_unit(metric, result.unit),) if result.unit else ()
-        rows.append(
-            (
-                metric.expression,
-                BETTER_VALUES[metric.direction],
-                format_number(one.value),
-                *reach,
-                *unit,
-            )
-        )
-    header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
-    grid = Grid("Prediction intervals", header, tuple(rows), left=2)
-    lines = (
-        [] if result.interval is None else _explain_missing_intervals(result.prediction_intervals)
-    )
-    return [grid, " ".join([*_describe_nominal_coverage(found), *lines])]
+    grid = _make_metrics_grid(result, "Prediction intervals", found)
+    return [grid, *_describe_nominal_coverage(found)]
 
 
 def get_interval_unit(metric: Metric, unit: str | None) -> str | None:
@@ -215,19 +212,14 @@ def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
     groups = result.list_subgroups()
     if not groups:
         return []
-    header = ("metric", "(all)", *(name for name, _ in groups))
-    counts: tuple[Cell, ...] = ("items", result.summary.n, *(part.summary.n for _, part in groups))
+    counts: tuple[Cell, ...] = ("items", *(part.summary.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, format_estimate(found), *(format_estimate(part.metrics[name]) for _, part in groups))
-        for name, found in result.metrics.items()
+        (name, *(format_estimate(part.metrics[name]) for _, part in groups))
+        for name in result.metrics
     ]
     rows += [
-        (
-            name,
-            format_estimate(found),
-            *(format_estimate(part.prediction_intervals[name]) for _, part in groups),
-        )
-        for name, found in result.prediction_intervals.items()
+        (name, *(format_estimate(part.prediction_intervals[name]) for _, part in groups))
+        for name in result.prediction_intervals
         if all(name in part.prediction_intervals for _, part in groups)
     ]
-    return [Grid("Subgroups", header, (counts, *rows))]
+    return [Grid("Subgroups", ("metric", *(name for name, _ in groups)), (counts, *rows))]

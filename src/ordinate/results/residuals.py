@@ -15,15 +15,14 @@ from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.estimates import format_number
 from ordinate.results.arguments import IntervalOption, resolve_intervals
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
 from ordinate.results.residuals_text import describe_residuals
 from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -151,15 +150,9 @@ class ResidualAnalysis(Result):
         empty = dict.fromkeys(_COLUMNS)
         return [empty | row for row in rows]
 
-    def blocks(self) -> list[str | Grid]:
-        """Return the sentences and grids of the report."""
-        return describe_residuals(self)
-
     def document(self) -> Document:
         """Return the report for people."""
-        unit = f", target in {self.unit}" if self.unit else ""
-        count = f"{self.summary.n:,} item{'' if self.summary.n == 1 else 's'}"
-        return Document(f"Residuals of {count}{unit}", tuple(self.blocks()))
+        return describe_residuals(self)
 
 
 _BIN_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
@@ -318,7 +311,7 @@ class _ResidualAnalyser:
         """Return the bias of some items with its interval."""
         metric = find_metric("bias", Moments)
         if self.intervals is None:
-            return make_point_estimate(float(metric(part)), "no interval was asked for")
+            return make_point_estimate(float(metric(part)))
         return estimate_regression_metrics([metric], part, self.intervals)[metric.expression]
 
     def bins(self, places: _BinAssignment) -> tuple[ResidualBin, ...]:
@@ -395,7 +388,7 @@ def _estimate_trend(
         return make_point_estimate(math.nan, "the predictions or the errors do not vary")
     value = float(np.clip(first @ second / size, -1.0, 1.0))
     if intervals is None:
-        return make_point_estimate(value, "no interval was asked for")
+        return make_point_estimate(value)
     if len(p) < 5 or abs(value) == 1.0:
         return make_point_estimate(value, "there are too few items")
     z = math.sqrt((1.0 + value**2 / 2.0) / (len(p) - 3))  # Bonett and Wright, of Fisher's z

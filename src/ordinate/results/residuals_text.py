@@ -4,10 +4,12 @@ import math
 from typing import TYPE_CHECKING
 
 from ordinate.inference.distributions import FEW_CLUSTERS
-from ordinate.render import Grid
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
+    format_count,
     format_estimate_interval,
+    format_headline,
     format_interval_head,
     format_number,
     format_percent,
@@ -21,30 +23,37 @@ MOST_FEATURES, MOST_ROWS = 3, 20  # shown bin by bin; JSON has all
 SLIGHT_CORRELATION = 0.1  # a rank correlation below it is no more than that
 
 
-def describe_residuals(result: "ResidualAnalysis") -> list[str | Grid]:
+def describe_residuals(result: "ResidualAnalysis") -> Document:
     """Return the errors by prediction, by feature, and the largest."""
-    return [
-        _describe_overall_bias(result),
-        _make_bin_grid(result, "By prediction", "prediction", result.bins),
-        " ".join([*_describe_biased_bins(result), _describe_trend(result)]),
-        *_make_feature_blocks(result),
-        *_make_largest_blocks(result),
-    ]
+    unit = f", target in {result.unit}" if result.unit else ""
+    return Document(
+        f"Residuals of {format_count(result.summary.n)}{unit}",
+        (
+            _make_bin_grid(result, "By prediction", "prediction", result.bins),
+            " ".join([*_describe_biased_bins(result), _describe_trend(result)]),
+            *_make_feature_blocks(result),
+            *_make_largest_blocks(result),
+        ),
+        verdict=_state_bias(result),
+        notes=("An error is prediction minus target: above 0 the prediction is too high.",),
+    )
 
 
 def _format_percent(share: float) -> str:
     return format_percent(share, 1 if share >= 0.1 else 2)
 
 
-def _describe_overall_bias(result: "ResidualAnalysis") -> str:
-    reach = format_estimate_interval(result.bias)
-    bias = format_with_unit(result.bias.value, result.unit) + (f" ({reach})" if reach else "")
-    count = f"{result.summary.n:,} item{'' if result.summary.n == 1 else 's'}"
-    return (
-        "An error is prediction minus target: above 0 the prediction is too high. Over all "
-        f"{count} the bias is {bias}, the rmse "
-        f"{format_with_unit(result.rmse, result.unit)}."
-    )
+def _state_bias(result: "ResidualAnalysis") -> str:
+    """Say whether predictions are too high or too low on average."""
+    bias = result.bias
+    level = None if result.interval is None else result.interval.level
+    value = format_with_unit(bias.value, result.unit)
+    shown = format_headline(value, format_estimate_interval(bias), level)
+    side = "too high" if bias.value > 0 else "too low"
+    if bias.low <= 0 <= bias.high:
+        side = "neither too high nor too low on average"
+    rmse = format_with_unit(result.rmse, result.unit)
+    return f"The predictions are {side}: bias {shown}, rmse {rmse}."
 
 
 def _make_bin_grid(
@@ -65,7 +74,7 @@ def _make_bin_grid(
         rows.append((bin_.name, bin_.n, *at, format_number(bin_.bias.value), *reach, *rest))
     unit = f" ({result.unit})" if result.unit else ""
     header = (name, "items", *middle, "bias", *level, "spread", "rmse")
-    return Grid(f"{title}{unit}", header, tuple(rows))
+    return Grid(f"{title}{unit}", header, tuple(rows), optional=("spread", "mean prediction"))
 
 
 def _describe_biased_bins(result: "ResidualAnalysis") -> list[str]:
@@ -75,7 +84,7 @@ def _describe_biased_bins(result: "ResidualAnalysis") -> list[str]:
     known = [bin_.bias for bin_ in result.bins if not math.isnan(bin_.bias.low)]
     clear = sum(bias.low > 0 or bias.high < 0 for bias in known)
     chance = len(known) * (1.0 - result.interval.level)
-    count = f"{len(known)} bin{'' if len(known) == 1 else 's'}"
+    count = format_count(len(known), "bin")
     clearly = (
         f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
         f"would do that in about {chance:.2g}."
@@ -161,5 +170,6 @@ def _make_largest_blocks(result: "ResidualAnalysis") -> list[str | Grid]:
     header = ("row", *(("name",) if named else ()), "target", "prediction", "error")
     header = (*header, "share of the squared error", "together")
     unit = f" ({result.unit})" if result.unit else ""
-    grid = Grid(f"Largest errors{unit}", header, tuple(rows), left=1 + named)
+    left = 1 + named
+    grid = Grid(f"Largest errors{unit}", header, tuple(rows), left, optional=("together",))
     return [f"{which} {_format_percent(last.cumulative)} of the squared error.", grid]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from ordinate.inference.system_differences import resample_jointly
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
-from ordinate.results.arguments import ScaleDeclaration, describe_preset
+from ordinate.render.estimates import format_count, format_interval_head
+from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
-from ordinate.scale import resolve_scale
-from ordinate.scale.encoding import factorize_column
+from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -32,12 +32,12 @@ PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 class SampleSizeSettings:
     """What a plan is for: a difference to be seen, the power, the level, numbers of items."""
 
-    difference: float | None = None
-    power: float = 0.8
-    level: float = 0.95
+    difference: Annotated[float | None, Setting("the difference to be seen", metavar="D")] = None
+    power: Annotated[float, Setting("power: the chance to see it")] = 0.8
+    level: Level = 0.95
     items: Sequence[int] = ()
-    resamples: int = 2_000
-    seed: int = 0
+    resamples: Resamples = 2_000
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         difference = self.difference
@@ -192,12 +192,15 @@ def power(
     >>> power(gold, {"a": good, "b": flat}, "mae", 0.1, scale="low,mid,high").needed > 90
     True
     """
-    if not isinstance(systems, Mapping):
-        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_system_count(len(systems))
-    declared = resolve_scale(scale, gold, *systems.values())
-    grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
+    panel, origin = count_panel(
+        gold,
+        systems,
+        scale=scale,
+        weights=weights,
+        groups=groups,
+        missing=missing,
+        check_count=check_system_count,
+    )
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
     settings = SampleSizeSettings(
         difference=difference,
@@ -207,7 +210,6 @@ def power(
         resamples=resamples,
         seed=seed,
     )
-    origin = Origin(notes=describe_preset(declared) if scale is None else ())
     return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
 
 
@@ -284,16 +286,22 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     level = f"{100 * plan.settings.level:g} %"
     grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (_describe_answer(plan), grid, *plan.origin.notes))
+    return Document(title, (grid,), _state_answer(plan), plan.origin.notes)
 
 
-def _describe_answer(plan: SampleSizePlan) -> str:
-    parts = [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
+def _state_answer(plan: SampleSizePlan) -> str:
+    parts = []
     if plan.needed is not None:
         parts.append(
             f"To see a difference of {plan.settings.difference:g} between two systems like these "
             f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
         )
+    parts += [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
+    if plan.spread is None:
+        first = plan.outlooks[0]
+        width = format_cell(next(iter(first.widths.values())))
+        level = format_interval_head(plan.settings.level)
+        parts.append(f"With {format_count(first.items)} its {level} is about {width} wide.")
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
     if plan.panel.group_values:

@@ -1,5 +1,6 @@
 """Which scale a column is on, when the caller does not say: declared by the column, or a preset."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -7,9 +8,8 @@ from ordinate.errors import BadScale
 from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
 from ordinate.scale.levels import PRESETS, Scale
 
-SCALE_HINT = (
-    "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the command line --scale."
-)
+MOST_PROPOSED = 12  # labels in the proposal of a scale
+INTEGER = re.compile(r"-?\d+")
 
 
 def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
@@ -43,6 +43,22 @@ def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
-        f"No scale was declared for the labels {shown}.{several} "
-        + SCALE_HINT.format(", ".join(PRESETS))
+        f"No scale was declared for the labels {shown}.{several} {_propose_scale(labels)} "
+        f"There are presets, too: {', '.join(PRESETS)}."
+    )
+
+
+def _propose_scale(labels: set[Any]) -> str:
+    """Return how to declare the labels that were seen: a range of integers, or words to sort."""
+    names = sorted(map(str, labels))
+    if names and all(map(INTEGER.fullmatch, names)):
+        numbers = [int(name) for name in names]
+        scale = f"{min(numbers)}..{max(numbers)}"
+        return (
+            f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."
+        )
+    plain = 1 < len(names) <= MOST_PROPOSED and not any(set(name) & set(",\"'") for name in names)
+    scale = ",".join(names) if plain else "low,mid,high"
+    return (
+        f"Declare all levels, lowest first: scale='{scale}', on the command line --scale '{scale}'."
     )

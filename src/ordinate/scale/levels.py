@@ -32,6 +32,7 @@ PRESETS: dict[str, tuple[Hashable, ...]] = {
 }
 
 MOST_LEVELS = 300  # closeness compares three levels at a time
+MOST_SHOWN = 20  # levels of a scale in a sentence
 
 
 def _freeze_array(values: NDArray[Any]) -> NDArray[Any]:
@@ -117,11 +118,13 @@ class Scale:
         return len(self.labels)
 
     def __str__(self) -> str:
-        return " < ".join(map(str, self.labels))
+        names = list(map(str, self.labels))
+        shown = names if len(names) <= MOST_SHOWN else [*names[:3], "…", names[-1]]
+        return " < ".join(shown)
 
     def __repr__(self) -> str:
         gaps = "" if self.equal_steps else f", positions={list(self.at)}"
-        return f"Scale({self}{gaps})"
+        return f"Scale({' < '.join(map(str, self.labels))}{gaps})"
 
     @property
     def equal_steps(self) -> bool:

@@ -12,7 +12,7 @@ from ordinate.errors import BadInput, BadWeights, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries.base import SAME, SUM, BatchSummary, Dropped, Every, Sum, freeze_array
-from ordinate.summaries.counting import CellSums
+from ordinate.summaries.counting import CellSums, are_counts
 from ordinate.summaries.tabulation import (
     MissingPolicy,
     MissingRows,
@@ -21,7 +21,6 @@ from ordinate.summaries.tabulation import (
 )
 
 Array = NDArray[Any]
-MOST_ITEMS = 2.0**53  # up to which integers are exact
 KNOWN_SUM = replace(SUM, dump=lambda sums: [] if np.isnan(sums).any() else sums.tolist())
 
 
@@ -139,8 +138,7 @@ class ConfusionMatrix(BatchSummary):
     @cached_property
     def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
-        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
-        return self.counted and bool(counts.all())
+        return self.counted and are_counts(self.weights)
 
     @cached_property
     def gold(self) -> Array:

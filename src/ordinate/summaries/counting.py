@@ -12,6 +12,7 @@ from ordinate.scale.encoding import CHUNK, LabelCodes
 MOST_BINS = 1 << 16  # what the cache holds
 ROWS_PER_BATCH = 16 * CHUNK  # items given to one histogram
 HEAVIEST_WEIGHT = 1e150  # whose square is still a number
+MOST_ITEMS = 2.0**53  # up to which integers are exact
 MOST_CELLS = 1 << 27  # of a batch of matrices: a gigabyte for each of its sums
 Counts = NDArray[np.int64]
 
@@ -35,6 +36,11 @@ class CellSums(NamedTuple):
     def counted(self) -> bool:
         """Whether every weight is an integer, and so a count of items."""
         return self.fractions is None or not self.fractions.any()
+
+
+def are_counts(weights: NDArray[Any]) -> bool:
+    """Tell whether weights are integers, and so counts of items."""
+    return bool(((weights == np.floor(weights)) & (weights < MOST_ITEMS)).all())
 
 
 def check_group_count(groups: int, levels: int) -> None:

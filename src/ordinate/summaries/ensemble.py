@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues
 from ordinate.summaries.base import SAME, Sum
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.prediction_intervals import (
     ItemSums,
     RowBlock,
@@ -17,7 +16,7 @@ from ordinate.summaries.prediction_intervals import (
     require_valid,
     split_rows,
 )
-from ordinate.summaries.tabulation import check_same_length, convert_weights
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption
-from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.summaries.tabulation import convert_to_numbers
 
 
 @dataclass(frozen=True)

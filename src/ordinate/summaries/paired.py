@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ordinate.errors import OrdinateError
 from ordinate.scale import Scale
 from ordinate.summaries.base import CODES, SAME, Codes, Every, Gathered, Summary
-from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
-from ordinate.summaries.counting import check_group_count
+from ordinate.summaries.confusion import ConfusionMatrix
+from ordinate.summaries.counting import are_counts, check_group_count
 
 Array = NDArray[Any]
 
@@ -73,8 +73,7 @@ class PairedPredictions(Summary):
     @property
     def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
-        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
-        return self.counted and bool(counts.all())
+        return self.counted and are_counts(self.weights)
 
     @property
     def first(self) -> ConfusionMatrix:

@@ -21,8 +21,8 @@ from ordinate.summaries.base import (
     Tally,
     load_codes,
 )
-from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
-from ordinate.summaries.counting import CellSums, check_group_count, check_weights
+from ordinate.summaries.confusion import ConfusionMatrix
+from ordinate.summaries.counting import CellSums, are_counts, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.tabulation import (
     DROP_HINT,
@@ -152,8 +152,7 @@ class Panel(Summary):
     @cached_property
     def has_integer_weights(self) -> bool:
         """Whether the weights are integers, and so counts."""
-        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
-        return self.counted and bool(counts.all())
+        return self.counted and are_counts(self.weights)
 
     def _merge(self, other: Self) -> dict[str, Any]:
         """Return the distinct rows of both; groups are the same where their values are."""

@@ -11,9 +11,13 @@ from ordinate.errors import BadValues, NoItems
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.base import SAME, BatchSummary, Dropped, Every, SignedSum, Sum
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import ROWS_PER_BLOCK
-from ordinate.summaries.tabulation import Weights, check_same_length, convert_weights
+from ordinate.summaries.tabulation import (
+    Weights,
+    check_same_length,
+    convert_to_numbers,
+    convert_weights,
+)
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -22,8 +22,7 @@ from ordinate.summaries.base import (
     load_numbers,
 )
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
-from ordinate.summaries.tabulation import check_same_length
+from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, match_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -1,17 +1,30 @@
-"""Tabulation: from columns of labels to sums over the cells of a scale; missing labels.
+"""Tabulation: columns of labels to sums over the cells of a scale, columns of numbers to arrays.
 
 Sums have the shape [..., K + 1, K + 1] here: the last row holds items without a gold label, the
 last column items without a prediction.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadValues,
+    BadWeights,
+    MissingLabels,
+    NoItems,
+    OrdinateError,
+    UnequalLengths,
+    shorten,
+)
 from ordinate.scale import Scale
 from ordinate.scale.encoding import (
     CHUNK,
@@ -23,6 +36,7 @@ from ordinate.scale.encoding import (
     encode_labels,
     make_off_scale_error,
 )
+from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import (
     CellSums,
     GroupedCodes,
@@ -31,8 +45,10 @@ from ordinate.summaries.counting import (
     count_weighted,
 )
 
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
 MissingPolicy = Literal["error", "drop", "worst"]
-Weights = NDArray[np.float64] | None
+Weights = Floats | None
 ROWS_SHOWN = 5  # rows named in an error
 DROP_HINT, WORST_HINT = "missing='drop' (--missing drop)", "missing='worst' (--missing worst)"
 
@@ -214,3 +230,57 @@ def _find_rows(codes: LabelCodes, level: int, weights: Weights) -> Iterator[int]
         if weights is not None:
             fits &= weights[start:stop] > 0
         yield from (start + int(row) for row in np.flatnonzero(fits))
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def convert_to_numbers(column: Any, name: str) -> Floats:
+    """Return one column of numbers, not yet checked; what is missing is nan."""
+    try:
+        given = _convert_to_array(column)
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[:, 0]
+        if given.ndim == 1 and given.dtype.kind == "O":
+            given = np.array(
+                [_convert_number(x, row, name) for row, x in enumerate(given, 1)], float
+            )
+        values = given.astype(float, copy=False) if given.dtype.kind in "biuf" else None
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, OrdinateError):
+            raise
+        values = None
+    if values is None:
+        raise BadValues(f"The {name} must be numbers.")
+    if values.ndim != 1:
+        raise BadInput(f"The {name} must be one column of numbers, not {values.ndim} axes.")
+    return values
+
+
+def _convert_to_array(column: Any) -> Array:
+    """Return a column as its library gives it; what a mask hides is missing."""
+    if isinstance(column, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))
+    if hasattr(column, "__array__"):  # Arrow copies here where it has to
+        return np.asarray(column)
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+
+def _convert_number(value: Any, row: int, name: str) -> float:
+    """Return a value of mixed ones; a string is no number, even if it looks like one."""
+    if isinstance(value, (Real, Decimal, np.bool_)):
+        try:
+            return float(value)
+        except (OverflowError, ValueError):  # an integer of 400 digits, a signalling nan
+            return math.inf
+    if is_missing(value):
+        return math.nan
+    raise BadValues(f"The {name} must be numbers; row {row} is {shorten(value)}.")
+
+
+def match_weights(weights: Any, n: int) -> Floats | None:
+    """Return the weights of n items as numbers; None stays None."""
+    values = convert_weights(weights)
+    if values is not None:
+        check_same_length(n, len(values), "targets", "weights")
+    return values

@@ -8,8 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted, OffScale
+from ordinate.models import base
 from ordinate.models.classifiers import MODEL_TYPES, create_classifier
-from ordinate.models.classifiers import learner as parts
 from ordinate.postprocess.class_priors import undo_class_weights
 
 SIZE = 6
@@ -257,11 +257,42 @@ def test_an_unknown_parameter_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("logistic", {"C": 0}, "C of logistic takes a number from 1e-09 to 1e.09, not 0"),
+        ("logistic", {"C": "1"}, "C of logistic takes a number"),
+        ("svm", {"loss": "log"}, "loss of svm takes squared_hinge or hinge"),
+        ("threshold", {"penalty": -1.0}, "penalty of threshold takes a number of at least 0"),
+        ("threshold", {"loss": "mse"}, "takes proportional_odds or all_threshold"),
+        ("naive_bayes", {"variant": "gaussian"}, "takes multinomial or complement"),
+        ("forest", {"n_estimators": 2.5}, "takes an integer from 1"),
+        ("forest", {"max_features": 2.0}, "takes a number from 1e-09 to 1"),
+        ("lightgbm", {"num_leaves": 1}, "takes an integer from 2"),
+        ("xgboost", {"subsample": 0.0}, "subsample of xgboost takes a number from"),
+    ],
+    ids=str,
+)
+def test_a_parameter_that_cannot_be_is_refused_with_its_bounds(name, params, said):
+    with pytest.raises(BadOption, match=said):
+        MODEL_TYPES[name]._check_parameters(params)
+
+
+def test_what_a_library_complains_of_is_told_in_words(monkeypatch):
+    def complain(*_):
+        raise ValueError("no such solver")
+
+    model = made("logistic")
+    monkeypatch.setattr(model, "_fit", complain)
+    with pytest.raises(BadOption, match=r"logistic cannot be fitted with \{'C'.*: no such solver"):
+        model.fit(*dense())
+
+
+@pytest.mark.parametrize(
     ("name", "line"),
     [("xgboost", "pip install xgboost"), ("lightgbm", r"pip install 'ordinate\[tune\]'")],
 )
 def test_a_library_that_is_missing_is_named_with_its_install_line(monkeypatch, name, line):
-    monkeypatch.setattr(parts, "find_spec", lambda _: None)
+    monkeypatch.setattr(base, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=line):
         create_classifier(name, size=3)
 

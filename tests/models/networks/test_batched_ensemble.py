@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from ordinate.errors import BadInput, BadOption, BadStore
-from ordinate.models.networks import tensor_files
+from ordinate.models import model_files
 from ordinate.models.networks.batched_ensemble import CONFIG, WEIGHTS, NetworkEnsemble, derive_seeds
 from ordinate.models.networks.residual_network import ResidualNetwork
-from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.models.networks.trainer import TrainingConfig
 
 SHAPE = ResidualNetwork(3, width=16, depth=1)
 QUICK = TrainingConfig(epochs=15, batch=16, lr=1e-2)
@@ -72,17 +72,8 @@ def test_members_drawn_again_have_their_own_rows_and_normalisation():
     assert found.overall.target.mean == pytest.approx(data()[1].mean())
     assert not means & {found.overall.target.mean}
     x, y = data(60, 2)
-    assert found.test(x, y).values["r2"] > 0.3
+    assert np.corrcoef(found.predict(x), y)[0, 1] > 0.6
     assert found.spread(x).mean() > 0
-
-
-def test_a_test_is_of_the_mean_over_members():
-    found = fitted()
-    x, y = data(60, 2)
-    error = np.sqrt(np.mean((found.predict(x) - y) ** 2))
-    tested = found.test(x, y)
-    assert tested.values["rmse"] == pytest.approx(error)
-    assert tested.normalized["rmse"] == pytest.approx(error / found.overall.target.std)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others():
@@ -172,9 +163,9 @@ def test_a_pickle_is_never_opened(folder):
 
 
 def test_weights_that_are_not_finite_are_refused(folder):
-    kept, _ = tensor_files.read_tensors(folder / WEIGHTS)
+    kept, _ = model_files.read_tensors(folder / WEIGHTS)
     kept["outlet.bias"][0] = torch.nan
-    tensor_files.write_tensors(folder / WEIGHTS, kept, {})
+    model_files.write_tensors(folder / WEIGHTS, kept, {})
     with pytest.raises(BadStore, match="not finite"):
         NetworkEnsemble.load(folder)
 

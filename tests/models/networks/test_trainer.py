@@ -8,10 +8,9 @@ import torch
 from sklearn.metrics import mean_absolute_error, r2_score
 
 from ordinate.errors import BadOption, BadStore, NoItems
-from ordinate.models.networks import tensor_files
+from ordinate.models import model_files
 from ordinate.models.networks.residual_network import ResidualNetwork
-from ordinate.models.networks.trainer import DeviceData, Trainer
-from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.models.networks.trainer import DeviceData, Trainer, TrainingConfig
 from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 
@@ -210,8 +209,6 @@ def test_a_tick_is_told_the_error_in_the_unit_and_can_end_training():
 def test_nothing_to_learn_from_is_an_error():
     with pytest.raises(NoItems, match="no training rows"):
         trainer().fit(part(1, 0))
-    with pytest.raises(NoItems, match="no rows to test"):
-        trainer().test(part(1, 0))
     with pytest.raises(BadOption, match="there are 2 and 1"):
         Trainer(SHAPE, QUICK, [1, 2], [UNIT])
 
@@ -222,9 +219,10 @@ def test_nothing_to_learn_from_is_an_error():
 def test_a_test_is_in_the_unit_and_on_the_normalised_scale():
     found = fitted((0, 1))
     data = part(2, 40, 2)
-    for k, tested in enumerate(found.test(data)):
+    for k, of in enumerate(found.normalizations):
         y = data.targets[k].double().numpy()
         p = found.predict(found.best, data)[k]
+        tested = RegressionScores.of(of.denormalize(y), of.denormalize(p), of)
         sigma, error = y.std(), np.sqrt(np.mean((p - y) ** 2))
         normalized = {
             "rmse": error,
@@ -295,24 +293,24 @@ def test_a_checkpoint_of_other_training_is_refused(tmp_path):
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fitted((0,), checkpoint=path)
-    kept, facts = tensor_files.read_tensors(path)
-    tensor_files.write_tensors(path, kept | {"best": torch.zeros(2, 3)}, facts)
+    kept, facts = model_files.read_tensors(path)
+    model_files.write_tensors(path, kept | {"best": torch.zeros(2, 3)}, facts)
     with pytest.raises(BadStore, match=r"best has the shape \(2, 3\)"):
         fitted((0,), checkpoint=path)
-    tensor_files.write_tensors(path, {k: v for k, v in kept.items() if k != "second"}, facts)
+    model_files.write_tensors(path, {k: v for k, v in kept.items() if k != "second"}, facts)
     with pytest.raises(BadStore, match=r"no complete checkpoint: .*second"):
         fitted((0,), checkpoint=path)
-    tensor_files.write_tensors(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
+    model_files.write_tensors(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
     with pytest.raises(BadStore, match="'epoch' is missing"):
         fitted((0,), checkpoint=path)
-    tensor_files.write_tensors(path, kept, facts | {"running": [7]})
+    model_files.write_tensors(path, kept, facts | {"running": [7]})
     with pytest.raises(BadStore, match=r"\[7\] are no members"):
         fitted((0,), checkpoint=path)
-    tensor_files.write_tensors(path, kept, facts | {"rmse": [10**400]})
+    model_files.write_tensors(path, kept, facts | {"rmse": [10**400]})
     with pytest.raises(BadStore, match="must be a finite number"):
         fitted((0,), checkpoint=path)
     for of in (None, [], {}):
-        tensor_files.write_tensors(path, kept, facts | {"of": of})
+        model_files.write_tensors(path, kept, facts | {"of": of})
         with pytest.raises(BadStore, match=r"checkpoint of other training|'of' must be an object"):
             fitted((0,), checkpoint=path)
     path.write_bytes(b"\x80\x04cos\nsystem\n")

@@ -117,7 +117,7 @@ def test_nothing_is_predicted_before_it_is_learned():
 
 
 def test_torch_missing_names_the_extra(monkeypatch):
-    monkeypatch.setattr("ordinate.models.regressors.regressor.find_spec", lambda _: None)
+    monkeypatch.setattr("ordinate.models.base.find_spec", lambda _: None)
     assert importlib.util.find_spec("torch") is not None
     with pytest.raises(MissingExtra, match=r"pip install 'ordinate\[surrogate\]'"):
         create_regressor("mlp")
@@ -146,11 +146,11 @@ def test_the_device_is_that_of_training(monkeypatch):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
 def test_a_device_that_is_not_there_is_refused_before_any_work():
     with pytest.raises(BadOption, match="device 'cuda' cannot be used"):
-        Settings(model="mlp", device="cuda")
+        Settings(models="mlp", device="cuda")
 
 
 def test_a_device_is_for_networks():
     with pytest.raises(BadOption, match="name mlp in --model"):
-        Settings(model="svr", device="cuda")
+        Settings(models="svr", device="cuda")
     with pytest.raises(BadOption, match="--device takes cpu or cuda"):
-        Settings(model="mlp", device="tpu")
+        Settings(models="mlp", device="tpu")

@@ -23,7 +23,6 @@ from ordinate.models.regressors import (
     list_available_types,
 )
 from ordinate.models.regressors.kernels import compute_kernel
-from ordinate.models.regressors.regressor import rmse
 
 NAMES = [name for name in MODEL_TYPES if name != "mlp"]  # networks have tests of their own
 QUICK = {"lightgbm": {"rounds": 200, "learning_rate": 0.1}, "hist_boosting": {"rounds": 100}}
@@ -42,6 +41,10 @@ def data(n=240, width=3, seed=0):
     x = rng.normal(size=(n, width))
     y = np.sin(1.5 * x[:, 0]) + (x[:, 1] * x[:, -1] * 0.3 if width > 1 else 0)
     return x, (y - y.mean()) / y.std() + rng.normal(0, 0.05, n)
+
+
+def rmse(y, predicted):
+    return float(np.sqrt(np.mean(np.square(predicted - y))))
 
 
 def parts(**options):
@@ -148,17 +151,17 @@ def test_training_rows_without_targets_are_refused():
 
 @pytest.mark.parametrize(("name", "library"), [("lightgbm", "lightgbm"), ("gp", "sklearn")])
 def test_a_missing_library_names_the_extra(monkeypatch, name, library):
-    from ordinate.models.regressors import regressor as model
+    from ordinate.models import base
 
-    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == library else True)
+    monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == library else True)
     with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
         create_regressor(name)
 
 
 def test_without_torch_the_others_are_available(monkeypatch):
-    from ordinate.models.regressors import regressor as model
+    from ordinate.models import base
 
-    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == "torch" else True)
+    monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == "torch" else True)
     assert set(list_available_types()) == set(NAMES)
 
 
@@ -316,6 +319,11 @@ def failed(share):
     rows = np.random.default_rng(1).permutation(400)[: round(share * 400)]
     y[rows] -= 5.0
     return x, y, rows
+
+
+def test_a_gaussian_process_refuses_more_rows_than_it_would_use():
+    with pytest.raises(BadOption, match="rows of gp takes an integer from 2 to 2000, not 100000"):
+        create_regressor("gp", {"rows": 100_000})
 
 
 def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():
@@ -476,14 +484,15 @@ sys.exit(main(sys.argv[1:]))
 def hidden(libraries, *words):
     """Run the command in a process in which libraries cannot be imported."""
     code = HIDE.format(hidden=set(libraries))
-    said = [sys.executable, "-c", code, "surrogate", "train", *map(str, words), "--folds", "2"]
+    said = [sys.executable, "-c", code, "tune-regression", *map(str, words)]
+    said += ["--folds", "2", "--trials", "1"]
     return subprocess.run(said, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("library", ["torch", "safetensors"])
 def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
     table = write(tmp_path / "data.csv", 30)
-    ran = hidden([library], table, "--target", "y", "--model", "mlp", "-o", tmp_path / "out")
+    ran = hidden([library], table, "--target", "y", "--models", "mlp", "-e", tmp_path / "out")
     assert ran.returncode == 2
     assert f"need {library}: pip install 'ordinate[surrogate]'" in ran.stderr
     assert not (tmp_path / "out").exists()
@@ -492,7 +501,7 @@ def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
 def test_other_kinds_do_without_torch(tmp_path):
     table = write(tmp_path / "data.csv", 30)
     ran = hidden(
-        ["torch", "safetensors"], table, "--target", "y", "--model", "svr", "-o", tmp_path / "out"
+        ["torch", "safetensors"], table, "--target", "y", "--models", "svr", "-e", tmp_path / "out"
     )
     assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "out/results.json").exists()
+    assert (tmp_path / "out/results/results.json").exists()

@@ -56,7 +56,7 @@ def test_a_model_of_another_width_or_type_is_refused(tmp_path, name):
     fitted(name).save(tmp_path)
     facts = json.loads((tmp_path / "model.json").read_text())
     other = "svr" if name != "svr" else "hist_boosting"
-    changes = [{"features": 4}, {"model": other, "params": {}}]
+    changes = [{"features": 4}, {"model_type": other, "params": MODEL_TYPES[other].defaults}]
     if name in {"gp", "kernel_ridge"}:  # which are stored in the form of svr
         changes.pop()
     for change in changes:
@@ -68,10 +68,11 @@ def test_a_model_of_another_width_or_type_is_refused(tmp_path, name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": 3}, "'model' must be a string"),
+        ({"model_type": 3}, "'model_type' must be a string"),
         ({"features": 0}, "must be an integer of at least 1 and of at most"),
         ({"params": None}, "'params' must be an object"),
-        ({"model": "forest"}, "holds a model 'forest'"),
+        ({"model_type": "forest"}, "does not say what the model is: There is no model 'forest'"),
+        ({"params": {"cost": 1.0}}, "svr has the parameters width, cost, epsilon"),
         ({"params": {"costs": 1}}, "no parameter 'costs'"),
     ],
     ids=str,

@@ -186,7 +186,7 @@ def _describe_search(search: ReadingSearch) -> Document:
     grid = Grid("The deviation of both readings with one option set", header, rows, left=2)
     note = "A star marks a reading's own choice."
     title = f"A reading for the synthetic experiment, searched with {format_seeds(search.seeds)}"
-    return Document(title, (answer, claim, grid, note, POST_HOC_NOTE))
+    return Document(title, (answer, grid), claim, (note, POST_HOC_NOTE))
 
 
 def _format_deviations(

@@ -21,7 +21,7 @@ from ordinate.meta.replication.synthetic_experiment import (
     Reading,
     SyntheticRun,
 )
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
 from ordinate.results.base import SCHEMA, Result
 
@@ -262,7 +262,7 @@ def _format_header(column: str) -> str:
 
 
 def _describe_study(result: ReplicationStudy) -> Document:
-    blocks: list[str | Grid] = [STUDY_DESCRIPTION]
+    blocks: list[Block] = []
     for name, outcome in result.outcomes.items():
         changes = format_options(outcome.reading.changes(LITERAL))
         difference = (
@@ -273,14 +273,14 @@ def _describe_study(result: ReplicationStudy) -> Document:
             _build_coverage_grid(name, outcome, half)
             for half in (range(3), range(3, len(TABLE_3_COLUMNS)))
         ]
-        blocks += [
-            _build_lead_grid(name, outcome, len(result.seeds)),
-            _describe_claim(name, outcome),
-        ]
-    blocks += _build_fit_blocks(result)
-    if "fitted" in result.outcomes:
-        blocks.append(POST_HOC_NOTE)
-    return Document(f"The synthetic experiment, {format_seeds(result.seeds)}", tuple(blocks))
+        blocks.append(_build_lead_grid(name, outcome, len(result.seeds)))
+    *grids, exchange = _build_fit_blocks(result)
+    return Document(
+        f"The synthetic experiment, {format_seeds(result.seeds)}",
+        (*blocks, *grids),
+        verdict=_state_claim(result),
+        notes=(str(exchange), *[POST_HOC_NOTE] * ("fitted" in result.outcomes), STUDY_DESCRIPTION),
+    )
 
 
 def _build_coverage_grid(name: str, outcome: ReadingOutcome, columns: range) -> Grid:
@@ -314,13 +314,16 @@ def _build_lead_grid(name: str, outcome: ReadingOutcome, seeds: int) -> Grid:
     return Grid(title, (*header, "of flat by", "in"), rows, left=2)
 
 
-def _describe_claim(name: str, outcome: ReadingOutcome) -> str:
-    first, ahead = outcome.count_columns_won()
-    return (
-        f"The paper has {CLAIMED_METRIC} first in every column and ahead of {FLAT_METRIC} in every "
-        f"column. Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} "
-        f"columns, and ahead of {FLAT_METRIC} in {ahead}."
-    )
+def _state_claim(result: ReplicationStudy) -> str:
+    claimed = f"{CLAIMED_METRIC} first in every column and ahead of {FLAT_METRIC} in every column"
+    parts = [f"The paper has {claimed}."]
+    for name, outcome in result.outcomes.items():
+        first, ahead = outcome.count_columns_won()
+        parts.append(
+            f"Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} "
+            f"columns, and ahead of {FLAT_METRIC} in {ahead}."
+        )
+    return " ".join(parts)
 
 
 def _build_fit_blocks(result: ReplicationStudy) -> list[str | Grid]:

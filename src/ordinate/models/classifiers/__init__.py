@@ -3,36 +3,36 @@
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadOption, suggest_names
-from ordinate.models.classifiers.boosting import LIGHTGBM, XGBOOST
-from ordinate.models.classifiers.classifier import Classifier, restore_classifier
-from ordinate.models.classifiers.forest import FOREST
-from ordinate.models.classifiers.learner import ModelType
+from ordinate.models.base import ModelTypes
+from ordinate.models.classifiers.classifier import Classifier
 from ordinate.models.classifiers.linear import (
-    FRANK_HALL,
-    LOGISTIC,
-    NAIVE_BAYES,
-    REGRESSION,
     SVM,
-    THRESHOLD,
+    FrankHallDecomposition,
+    Logistic,
+    NaiveBayes,
+    RidgeWithCuts,
+    Threshold,
+)
+from ordinate.models.classifiers.trees import Forest, LightGBM, XGBoost
+
+__all__ = ["MODEL_TYPES", "Classifier", "create_classifier", "find_model_type", "load_classifier"]
+
+MODEL_TYPES: ModelTypes[Classifier] = ModelTypes(
+    Logistic,
+    Threshold,
+    FrankHallDecomposition,
+    NaiveBayes,
+    SVM,
+    Forest,
+    LightGBM,
+    XGBoost,
+    RidgeWithCuts,
 )
 
-__all__ = ["MODEL_TYPES", "Classifier", "ModelType", "create_classifier", "load_classifier"]
 
-MODEL_TYPES: dict[str, ModelType] = {
-    model_type.name: model_type
-    for model_type in (
-        LOGISTIC,
-        THRESHOLD,
-        FRANK_HALL,
-        NAIVE_BAYES,
-        SVM,
-        FOREST,
-        LIGHTGBM,
-        XGBOOST,
-        REGRESSION,
-    )
-}
+def find_model_type(name: str) -> type[Classifier]:
+    """Return the class of a model type, with its `space`, `defaults` and `title`."""
+    return MODEL_TYPES[name]
 
 
 def create_classifier(
@@ -47,22 +47,9 @@ def create_classifier(
     >>> fitted.predict(features).argmax(axis=1).tolist()
     [0, 0, 1, 1, 3, 3]
     """
-    if name not in MODEL_TYPES:
-        raise BadOption(
-            f"There is no model {name!r}. Known are "
-            f"{', '.join(MODEL_TYPES)}.{suggest_names(name, list(MODEL_TYPES))}"
-        )
-    model_type, given = MODEL_TYPES[name], params or {}
-    for parameter in given:
-        if parameter not in model_type.defaults:
-            raise BadOption(
-                f"{name} has no parameter {parameter!r}. It has {', '.join(model_type.defaults)}."
-                f"{suggest_names(parameter, list(model_type.defaults))}"
-            )
-    model_type.check()
-    return Classifier(model_type, model_type.defaults | given, size=size, seed=seed)
+    return MODEL_TYPES[name](params, size=size, seed=seed)
 
 
 def load_classifier(folder: Path) -> Classifier:
-    """Return the model saved in a folder, whose manifest is checked before anything is opened."""
-    return restore_classifier(folder, MODEL_TYPES)
+    """Return the model saved in a folder; the caller has verified the manifest over it."""
+    return MODEL_TYPES.load(folder)

@@ -1,51 +1,63 @@
 """One model on the full scale: fits features and levels, predicts, is saved and loaded."""
 
-from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
-from ordinate.experiment import safe_files
-from ordinate.experiment.library_warnings import collect_warnings
-from ordinate.experiment.stored_json import Check, at_least, read_json
-from ordinate.experiment.workers import limit_to_one_thread
-from ordinate.models import model_files
-from ordinate.models.classifiers.learner import Floats, ModelType
+from ordinate.errors import BadInput, BadOption, NoItems, OffScale
+from ordinate.experiment.stored_json import Check, at_least
+from ordinate.models.base import Floats, Model, StoredModel
 
-FACTS_FILE = "model.json"
-RESTORE_HINT = "Tune again, or restore the folder."
+OutputType = Literal["probabilities", "scores"]
 
 
-class Classifier:
-    """A model type with its parameters, for a scale of `size` levels.
+class StoredClassifier(StoredModel):
+    """What a folder says of the classifier in it."""
+
+    size: int
+    present: Annotated[
+        list[Annotated[int, at_least(0)]],
+        Check("that rise", lambda found: len(found) >= 2 and found == sorted(set(found))),
+    ]
+    sparse: bool
+
+
+class Classifier(Model):
+    """A classifier with its hyperparameters, for a scale of `size` levels.
 
     `fit` takes features [N, d], dense or sparse, and positions on the full scale; `predict` gives
-    probabilities [N, size], 0 for levels that were never seen, or scores [N]. Both use one thread.
-    `notes` has what libraries warned of in fitting.
+    probabilities [N, size], 0 for levels that were never seen, or scores [N].
+
+    `likelihood` says that class weights can be undone by division; `calibrated` that its
+    probabilities are the model's own, and no guess. Scores become levels by their odds, or are
+    `cut` where the metric is best.
     """
 
+    install: ClassVar[str] = "pip install 'ordinate[tune]'"
+    output_type: ClassVar[OutputType] = "probabilities"
+    likelihood: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = True
+    cut: ClassVar[bool] = False
+    _stored: ClassVar[Any] = StoredClassifier
+
     present: NDArray[np.intp]  # positions of the levels that were seen, rising
-    width: int  # features
     sparse: bool
 
     def __init__(
-        self, model_type: ModelType, params: dict[str, Any], *, size: int, seed: int
+        self, params: Mapping[str, Any] | None = None, *, size: int, seed: int = 0
     ) -> None:
-        self.model_type = model_type
-        self.params = params
+        super().__init__(params, seed=seed)
         self.size = size
-        self.seed = seed
-        self.notes: tuple[str, ...] = ()
-        self.fitted: Any = None
-        self._learner = model_type.learner(params, seed)
+        if self.output_type == "probabilities":
+            self._output_shape = (size,)
 
     def fit(self, matrix: Any, levels: NDArray[Any], weights: Any = None) -> Self:
         """Learn levels from features; an item of weight 0 is none."""
         levels = np.asarray(levels)
         weights = None if weights is None else np.asarray(weights, float)
-        self._check(matrix, levels)
+        self._check_items(matrix, levels)
         if weights is not None and not (there := weights > 0).all():
             matrix, levels, weights = matrix[there], levels[there], weights[there]
         present, codes = np.unique(levels, return_inverse=True)
@@ -57,74 +69,27 @@ class Classifier:
                 if len(present)
                 else "No training item has a weight above 0: there is nothing to learn from."
             )
-        targets = codes if self.model_type.output_type == "probabilities" else levels.astype(float)
+        targets = codes if self.output_type == "probabilities" else levels.astype(float)
         self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
-        with collect_warnings() as notes, limit_to_one_thread():
-            self.fitted = self._learner.fit(
-                _prepare_matrix(matrix, sparse=self.sparse), targets, weights
-            )
-        self.notes = tuple(notes)
-        return self
+        return self._learn(_prepare_matrix(matrix, sparse=self.sparse), targets, weights)
 
-    def predict(self, matrix: Any) -> Floats:
-        """Return probabilities [N, size] of all levels of the scale, or scores [N]."""
-        if self.fitted is None:
-            raise NotFitted("This model has learned nothing yet: call fit first.")
-        if matrix.shape[1] != self.width:
-            raise BadInput(
-                f"The model was fitted to {self.width:,} features, and these rows have "
-                f"{matrix.shape[1]:,}. Make the features with the extractor of the training data."
-            )
-        if not matrix.shape[0]:
-            return (
-                np.empty((0, self.size))
-                if self.model_type.output_type == "probabilities"
-                else np.empty(0)
-            )
-        with collect_warnings(), limit_to_one_thread():
-            given = self._learner.predict(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
-        return (
-            self._expand_to_scale(given)
-            if self.model_type.output_type == "probabilities"
-            else np.asarray(given)
-        )
+    def to_facts(self) -> dict[str, Any]:
+        """Return what a folder says of the model in it."""
+        own = {"size": self.size, "present": self.present.tolist(), "sparse": self.sparse}
+        return super().to_facts() | own
 
-    def save(self, folder: Path) -> list[str]:
-        """Write the model's files into a folder and return their names."""
-        if self.fitted is None:
-            raise NotFitted("This model has learned nothing yet, and cannot be saved.")
-        facts = {
-            "model_type": self.model_type.name,
-            "params": self.params,
-            "size": self.size,
-            "seed": self.seed,
-            "present": self.present.tolist(),
-            "features": self.width,
-            "sparse": self.sparse,
-            "notes": list(self.notes),
-        }
-        safe_files.write_json(folder / FACTS_FILE, facts)
-        return [FACTS_FILE, *model_files.save_fitted(self.fitted, folder)]
-
-    def take(self, fitted: Any, folder: Path) -> None:
-        """Take up what was loaded from a folder, if it is what this model type makes."""
-        try:
-            right = self._learner.is_valid(
-                fitted, features=self.width, seen=len(self.present), sparse=self.sparse
-            )
-        except (AttributeError, TypeError, ValueError, KeyError):  # it is something else
-            right = False
-        if not right:
-            raise BadStore(
-                f"{folder} does not hold a {self.model_type.name} model of {self.width:,} features "
-                f"and {len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or "
-                "restore the folder."
-            )
-        self.fitted = fitted
+    @classmethod
+    def from_facts(cls, facts: Any, **options: Any) -> Self:
+        """Return the model that a folder tells of; it has learned nothing yet."""
+        model = super().from_facts(facts, size=facts["size"], **options)
+        model.present, model.sparse = np.array(facts["present"], np.intp), facts["sparse"]
+        if model.present[-1] >= model.size:
+            raise BadOption(f"Level {model.present[-1]} is beyond its {model.size} levels.")
+        return model
 
     # --- parts -------------------------------------------------------------------------------
 
-    def _check(self, matrix: Any, levels: NDArray[Any]) -> None:
+    def _check_items(self, matrix: Any, levels: NDArray[Any]) -> None:
         if not len(levels) or not matrix.shape[1]:
             raise NoItems(
                 f"There is nothing to fit: {len(levels):,} items with {matrix.shape[1]:,} features."
@@ -135,55 +100,17 @@ class Classifier:
                 f"{self.size} levels: 0 to {self.size - 1}."
             )
 
-    def _expand_to_scale(self, seen: Floats) -> Floats:
-        """Return the probabilities of the levels seen, each in its place on the full scale."""
-        rows = np.zeros((len(seen), self.size))
-        rows[:, self.present] = seen
+    def _compute_outputs(self, fitted: Any, x: Any) -> Floats:
+        """Return scores, or the probabilities of the levels seen, each in its place."""
+        outputs = np.asarray(self._predict(fitted, _prepare_matrix(x, sparse=self.sparse)))
+        if self.output_type == "scores":
+            return outputs
+        rows = np.zeros((len(outputs), self.size))
+        rows[:, self.present] = outputs
         return rows / rows.sum(axis=1, keepdims=True)
 
-
-def _rises(positions: list[int]) -> bool:
-    return len(positions) >= 2 and positions == sorted(set(positions))
-
-
-def restore_classifier(folder: Path, model_types: dict[str, ModelType]) -> Classifier:
-    """Return the model in a folder, once its files are what the manifest says."""
-    facts = _read_facts(folder / FACTS_FILE, model_types)
-    model_type = model_types[facts["model_type"]]
-    model_type.check()
-    try:
-        model = Classifier(model_type, facts["params"], size=facts["size"], seed=facts["seed"])
-    except (KeyError, TypeError, ValueError):  # parameters that the model type cannot have
-        raise _build_facts_error(folder / FACTS_FILE) from None
-    model.present = np.array(facts["present"], np.intp)
-    model.width, model.sparse = facts["features"], facts["sparse"]
-    with collect_warnings() as notes:  # of a library that has another version now
-        model.take(model_files.load_fitted(folder), folder)
-    model.notes = (*facts["notes"], *notes)
-    return model
-
-
-class _Facts(TypedDict):
-    model_type: str
-    params: dict[str, Any]
-    size: int
-    seed: int
-    present: Annotated[list[Annotated[int, at_least(0)]], Check("that rise", _rises)]
-    features: int
-    sparse: bool
-    notes: list[str]
-
-
-def _read_facts(path: Path, model_types: dict[str, ModelType]) -> _Facts:
-    facts = read_json(path, _Facts, advice=RESTORE_HINT)
-    known = facts["model_type"] in model_types and facts["present"][-1] < facts["size"]
-    if not known or facts["params"].keys() != model_types[facts["model_type"]].defaults.keys():
-        raise _build_facts_error(path)
-    return facts
-
-
-def _build_facts_error(path: Path) -> BadStore:
-    return BadStore(f"{path} does not say what the model is. {RESTORE_HINT}")
+    def _describe_size(self) -> str:
+        return f"{super()._describe_size()} and {len(self.present)} levels"
 
 
 def _is_sparse(matrix: Any) -> bool:

@@ -3,243 +3,219 @@
 They are made with scikit-learn: features scaled where that helps, then an estimator.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
-from ordinate.models.classifiers.learner import Floats, ModelType, Params
+from ordinate.models.base import Floats
+from ordinate.models.classifiers.classifier import Classifier
+from ordinate.postprocess.cumulative_logits import LOSSES
 
 MOST_STEPS = 1000  # of a solver, before it gives up with a note
-Scaling = Literal["standard", "positive", "none"]
+PENALTY_WEIGHTS = (1e-9, 1e9)  # bounds of C, the inverse of a ridge penalty
 
 
-def predict_probabilities(fitted: Any, matrix: Any) -> Floats:
-    """Return the probabilities of the levels that were seen."""
-    return fitted.predict_proba(matrix)
-
-
-@dataclass(frozen=True)
-class PipelineLearner:
-    """A learner around a scikit-learn estimator.
+class PipelineClassifier(Classifier):
+    """A classifier around a scikit-learn estimator.
 
     Dense features are scaled first. Sparse ones are taken as they are: to centre them would fill
     them, and those of texts are made on one scale.
     """
 
-    estimator: Any
-    predict_rows: Callable[[Any, Any], Floats] = predict_probabilities
-    scaling: Scaling = "standard"
+    scaling: ClassVar[Literal["standard", "positive"]] = "standard"
 
-    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
-        """Return a fitted pipeline."""
-        from scipy.sparse import issparse
-        from sklearn.base import clone
+    @abstractmethod
+    def _create_estimator(self) -> Any:
+        """Return an estimator that has learned nothing yet."""
+
+    def _fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
         from sklearn.pipeline import Pipeline
 
-        scaled = [] if issparse(matrix) else _create_scaler(self.scaling)
-        pipeline = Pipeline([*scaled, ("model", clone(self.estimator))])
+        pipeline = Pipeline(self._create_steps())
         return pipeline.fit(matrix, targets, model__sample_weight=weights)
 
-    def predict(self, fitted: Any, matrix: Any) -> Floats:
-        """Return the predictions of the fitted pipeline."""
-        return self.predict_rows(fitted, matrix)
+    def _predict(self, fitted: Any, rows: Any) -> NDArray[Any]:
+        return fitted.predict_proba(rows)
 
-    def is_valid(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
-        """Tell whether it is a pipeline of these very steps."""
+    def _is_valid(self, fitted: Any) -> bool:
         from sklearn.pipeline import Pipeline
 
-        steps = [*([] if sparse else _create_scaler(self.scaling)), ("model", self.estimator)]
-        right = type(fitted) is Pipeline and _list_step_types(fitted.steps) == _list_step_types(
-            steps
-        )
-        if not right or any(step.n_features_in_ != features for _, step in fitted.steps):
+        types = [
+            [type(step) for _, step in steps] for steps in (fitted.steps, self._create_steps())
+        ]
+        if type(fitted) is not Pipeline or types[0] != types[1]:
             return False
-        return not hasattr(fitted, "classes_") or len(fitted.classes_) == seen
+        if any(step.n_features_in_ != self.width for _, step in fitted.steps):
+            return False
+        return not hasattr(fitted, "classes_") or len(fitted.classes_) == len(self.present)
+
+    def _create_steps(self) -> list[tuple[str, Any]]:
+        from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+        # clip: a test value below all of training would be negative, and negative counts are none
+        scaler = MinMaxScaler(clip=True) if self.scaling == "positive" else StandardScaler()
+        model = ("model", self._create_estimator())
+        return [model] if self.sparse else [("scale", scaler), model]
 
 
-def _list_step_types(steps: Any) -> list[tuple[str, type]]:
-    return [(name, type(step)) for name, step in steps]
+class Logistic(PipelineClassifier):
+    """Logistic regression of several classes."""
+
+    name: ClassVar = "logistic"
+    title: ClassVar = "Logistic regression"
+    likelihood: ClassVar = True
+    defaults: ClassVar = {"C": 1.0}
+    bounds: ClassVar = {"C": PENALTY_WEIGHTS}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Inverse of the penalty."""
+        return {"C": trial.suggest_float("C", 1e-3, 1e3, log=True)}
+
+    def _create_estimator(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(**self.params, max_iter=MOST_STEPS, random_state=self.seed)
 
 
-def _create_scaler(scaling: Scaling) -> list[tuple[str, Any]]:
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+class Threshold(PipelineClassifier):
+    """Ordinal regression with thresholds, as latent scores."""
 
-    if scaling == "standard":
-        return [("scale", StandardScaler())]
-    # clip: a test value below all of training would be negative, and negative counts are none
-    return [("scale", MinMaxScaler(clip=True))] if scaling == "positive" else []
+    name: ClassVar = "threshold"
+    title: ClassVar = "Ordinal regression with thresholds"
+    output_type: ClassVar = "scores"
+    defaults: ClassVar = {"penalty": 1.0, "loss": "proportional_odds"}
+    bounds: ClassVar = {"loss": tuple(LOSSES)}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Penalty and loss."""
+        losses = ["proportional_odds", "all_threshold"]
+        return {
+            "penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True),
+            "loss": trial.suggest_categorical("loss", losses),
+        }
+
+    def _create_estimator(self) -> Any:
+        from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
+
+        return OrdinalThreshold(**self.params, max_iter=MOST_STEPS)
+
+    def _predict(self, fitted: Any, rows: Any) -> NDArray[Any]:
+        """Return latent scores: with many features, cuts that fit training items fit no others."""
+        scaled = fitted[:-1].transform(rows) if len(fitted) > 1 else rows
+        return fitted[-1].predict_latent(scaled)
 
 
-class NaiveBayesLearner(PipelineLearner):
+class FrankHallDecomposition(PipelineClassifier):
+    """A logistic regression for each "above this level"."""
+
+    name: ClassVar = "frank_hall"
+    title: ClassVar = "Frank–Hall decomposition"
+    likelihood: ClassVar = True
+    defaults: ClassVar = {"penalty": 1.0}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Penalty of each regression."""
+        return {"penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True)}
+
+    def _create_estimator(self) -> Any:
+        from ordinate.models.classifiers.ordinal_regression import FrankHall
+
+        return FrankHall(**self.params, max_iter=MOST_STEPS)
+
+
+class NaiveBayes(PipelineClassifier):
     """Naive Bayes, whose features are counts, or shares of them."""
 
-    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
-        """Return a fitted pipeline, if there are no negative counts."""
-        from scipy.sparse import issparse
+    name: ClassVar = "naive_bayes"
+    title: ClassVar = "Naive Bayes"
+    calibrated: ClassVar = False
+    scaling: ClassVar = "positive"
+    defaults: ClassVar = {"variant": "multinomial", "alpha": 1.0}
+    bounds: ClassVar = {"variant": ("multinomial", "complement")}
 
-        if issparse(matrix) and matrix.nnz and matrix.data.min() < 0:
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Variant and smoothing."""
+        return {
+            "variant": trial.suggest_categorical("variant", ["multinomial", "complement"]),
+            "alpha": trial.suggest_float("alpha", 1e-3, 10.0, log=True),
+        }
+
+    def _create_estimator(self) -> Any:
+        from sklearn.naive_bayes import ComplementNB, MultinomialNB
+
+        variant = MultinomialNB if self.params["variant"] == "multinomial" else ComplementNB
+        return variant(alpha=self.params["alpha"])
+
+    def _fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
+        if self.sparse and matrix.nnz and matrix.data.min() < 0:
             raise BadInput(
                 "Naive Bayes takes counts, and these sparse features have negative values. Leave "
                 "naive_bayes out for this feature set, or store it as a dense one: that is scaled "
                 "to values from 0 to 1."
             )
-        return super().fit(matrix, targets, weights)
+        return super()._fit(matrix, targets, weights)
 
 
-# --- model types ---------------------------------------------------------------------------------
+class SVM(PipelineClassifier):
+    """Linear support vector machine, one level against the others."""
+
+    name: ClassVar = "svm"
+    title: ClassVar = "Linear support vector machine"
+    calibrated: ClassVar = False
+    defaults: ClassVar = {"C": 1.0, "loss": "squared_hinge"}
+    bounds: ClassVar = {"C": PENALTY_WEIGHTS, "loss": ("squared_hinge", "hinge")}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Inverse of the penalty, and loss."""
+        return {
+            "C": trial.suggest_float("C", 1e-3, 1e2, log=True),
+            "loss": trial.suggest_categorical("loss", ["squared_hinge", "hinge"]),
+        }
+
+    def _create_estimator(self) -> Any:
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC(**self.params, max_iter=MOST_STEPS, random_state=self.seed)
+
+    def _predict(self, fitted: Any, rows: Any) -> NDArray[Any]:
+        """Return decision values as if they were logits, to be recalibrated on held-out items."""
+        from scipy.special import softmax
+
+        values = fitted.decision_function(rows)
+        if values.ndim == 1:  # of two levels, the value of the higher one
+            values = np.column_stack([-values, values])
+        return softmax(values, axis=1)
 
 
-def _create_logistic(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.linear_model import LogisticRegression
+class RidgeWithCuts(PipelineClassifier):
+    """Ridge regression on positions of levels, whose scores are cut."""
 
-    return PipelineLearner(
-        LogisticRegression(C=params["C"], max_iter=MOST_STEPS, random_state=seed)
-    )
+    name: ClassVar = "regression"
+    title: ClassVar = "Ridge regression with cut points"
+    output_type: ClassVar = "scores"
+    cut: ClassVar = True
+    defaults: ClassVar = {"alpha": 1.0}
 
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Penalty."""
+        return {"alpha": trial.suggest_float("alpha", 1e-3, 1e4, log=True)}
 
-def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
+    def _create_estimator(self) -> Any:
+        from sklearn.linear_model import Ridge
 
-    return PipelineLearner(
-        OrdinalThreshold(**params, max_iter=MOST_STEPS), predict_rows=_predict_latent
-    )
+        # sparse_cg is what 'auto' takes for sparse features with an intercept; a fixed one is the
+        # same for all versions. Conjugate gradients need no more steps than there are items.
+        steps = {"solver": "sparse_cg", "tol": 1e-8, "max_iter": MOST_STEPS}
+        return Ridge(**self.params, **steps, random_state=self.seed)
 
-
-def _create_frank_hall(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.ordinal_regression import FrankHall
-
-    return PipelineLearner(FrankHall(**params, max_iter=MOST_STEPS))
-
-
-def _create_svm(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.svm import LinearSVC
-
-    return PipelineLearner(
-        LinearSVC(**params, max_iter=MOST_STEPS, random_state=seed), predict_rows=_softmax_decisions
-    )
-
-
-def _create_ridge(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.linear_model import Ridge
-
-    # sparse_cg is what 'auto' takes for sparse features with an intercept; a fixed one is the same
-    # for all versions. Conjugate gradients need no more steps than there are items.
-    ridge = Ridge(**params, solver="sparse_cg", tol=1e-8, max_iter=MOST_STEPS, random_state=seed)
-    return PipelineLearner(ridge, predict_rows=_predict_values)
-
-
-def _create_naive_bayes(params: Params, _seed: int) -> PipelineLearner:
-    from sklearn.naive_bayes import ComplementNB, MultinomialNB
-
-    variants = {"multinomial": MultinomialNB, "complement": ComplementNB}
-    estimator = variants[params["variant"]](alpha=params["alpha"])
-    return NaiveBayesLearner(estimator, scaling="positive")
-
-
-def _softmax_decisions(fitted: Any, matrix: Any) -> Floats:
-    """Return decision values as if they were logits, to be recalibrated on held-out items."""
-    from scipy.special import softmax
-
-    values = fitted.decision_function(matrix)
-    if values.ndim == 1:  # of two levels, the value of the higher one
-        values = np.column_stack([-values, values])
-    return softmax(values, axis=1)
-
-
-def _predict_latent(fitted: Any, matrix: Any) -> Floats:
-    """Return latent scores: with many features, cuts that fit training items fit no others."""
-    scaled = fitted[:-1].transform(matrix) if len(fitted) > 1 else matrix
-    return fitted[-1].predict_latent(scaled)
-
-
-def _predict_values(fitted: Any, matrix: Any) -> NDArray[Any]:
-    return fitted.predict(matrix)
-
-
-def _logistic_space(trial: Any) -> dict[str, Any]:
-    return {"C": trial.suggest_float("C", 1e-3, 1e3, log=True)}
-
-
-def _threshold_space(trial: Any) -> dict[str, Any]:
-    losses = ["proportional_odds", "all_threshold"]
-    return {
-        "penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True),
-        "loss": trial.suggest_categorical("loss", losses),
-    }
-
-
-def _frank_hall_space(trial: Any) -> dict[str, Any]:
-    return {"penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True)}
-
-
-def _svm_space(trial: Any) -> dict[str, Any]:
-    return {
-        "C": trial.suggest_float("C", 1e-3, 1e2, log=True),
-        "loss": trial.suggest_categorical("loss", ["squared_hinge", "hinge"]),
-    }
-
-
-def _ridge_space(trial: Any) -> dict[str, Any]:
-    return {"alpha": trial.suggest_float("alpha", 1e-3, 1e4, log=True)}
-
-
-def _naive_bayes_space(trial: Any) -> dict[str, Any]:
-    return {
-        "variant": trial.suggest_categorical("variant", ["multinomial", "complement"]),
-        "alpha": trial.suggest_float("alpha", 1e-3, 10.0, log=True),
-    }
-
-
-LOGISTIC = ModelType(
-    "logistic",
-    "Logistic regression",
-    _create_logistic,
-    _logistic_space,
-    {"C": 1.0},
-    likelihood=True,
-)
-THRESHOLD = ModelType(
-    "threshold",
-    "Ordinal regression with thresholds",
-    _create_threshold,
-    _threshold_space,
-    {"penalty": 1.0, "loss": "proportional_odds"},
-    output_type="scores",
-)
-FRANK_HALL = ModelType(
-    "frank_hall",
-    "Frank–Hall decomposition",
-    _create_frank_hall,
-    _frank_hall_space,
-    {"penalty": 1.0},
-    likelihood=True,
-)
-SVM = ModelType(
-    "svm",
-    "Linear support vector machine",
-    _create_svm,
-    _svm_space,
-    {"C": 1.0, "loss": "squared_hinge"},
-    calibrated=False,
-)
-REGRESSION = ModelType(
-    "regression",
-    "Ridge regression with cut points",
-    _create_ridge,
-    _ridge_space,
-    {"alpha": 1.0},
-    output_type="scores",
-    cut=True,
-)
-NAIVE_BAYES = ModelType(
-    "naive_bayes",
-    "Naive Bayes",
-    _create_naive_bayes,
-    _naive_bayes_space,
-    {"variant": "multinomial", "alpha": 1.0},
-    calibrated=False,
-)
+    def _predict(self, fitted: Any, rows: Any) -> NDArray[Any]:
+        return fitted.predict(rows)

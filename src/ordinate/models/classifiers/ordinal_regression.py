@@ -19,7 +19,27 @@ from ordinate.postprocess.cumulative_logits import (
 )
 
 
-class OrdinalThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyped
+class _OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyped
+    """What both have: labels in their sorted order, sparse features, the most probable label."""
+
+    classes_: NDArray[Any]
+    coef_: Floats
+    cuts_: Floats
+    n_features_in_: int
+    n_iter_: int
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
+        """Return the most probable label, the lowest of equals."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OrdinalThreshold(_OrdinalClassifier):
     """Ordinal regression by cumulative logits, with a ridge penalty.
 
     P(level ≤ k) = σ(θ_k - x·β), θ rising: `coef_` [d] is β, `cuts_` [P - 1] are θ. It minimises the
@@ -35,12 +55,6 @@ class OrdinalThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     >>> model.predict([[-1.0], [2.5], [9.0]]).tolist()
     [0, 1, 2]
     """
-
-    classes_: NDArray[Any]
-    coef_: Floats
-    cuts_: Floats
-    n_features_in_: int
-    n_iter_: int
 
     def __init__(
         self, *, penalty: float = 1.0, loss: str = "proportional_odds", max_iter: int = 1000
@@ -74,19 +88,13 @@ class OrdinalThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         """Return the probability of each level of `classes_`."""
         return compute_level_probabilities(sigmoid(self.predict_latent(X)[:, None] - self.cuts_))
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """Return the most probable label, the lowest of equals."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # on classes without an order, which checks use
         return tags
 
 
-class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyped
+class FrankHall(_OrdinalClassifier):
     """Ordinal classification by P - 1 logistic regressions, each for "above this level".
 
     Each has its own coefficients: `coef_` [P - 1, d], and its own cut: `cuts_` [P - 1]. Where the
@@ -100,12 +108,6 @@ class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyp
     >>> model.predict([[-1.0], [2.5], [9.0]]).tolist()
     [0, 1, 2]
     """
-
-    classes_: NDArray[Any]
-    coef_: Floats
-    cuts_: Floats
-    n_features_in_: int
-    n_iter_: int
 
     def __init__(self, *, penalty: float = 1.0, max_iter: int = 1000) -> None:
         self.penalty = penalty
@@ -138,16 +140,6 @@ class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyp
         return compute_level_probabilities(
             project_to_falling(sigmoid(matrix @ self.coef_.T - self.cuts_))
         )
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """Return the most probable label, the lowest of equals."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def project_to_falling(rows: Floats) -> Floats:

@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.experiment import safe_files
 from ordinate.experiment.stored_json import read_json
-from ordinate.models.networks import tensor_files
+from ordinate.models import model_files
 from ordinate.models.networks.residual_network import ResidualNetwork
 from ordinate.models.networks.trainer import (
     DeviceData,
     EpochCallback,
     Floats,
     Trainer,
+    TrainingConfig,
     predict_members,
     resolve_device,
 )
-from ordinate.models.networks.training_schedule import TrainingConfig
 from ordinate.models.target_scaling import FeatureTargetScaler
-from ordinate.results.regression_scores import RegressionScores
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TrainingPair = tuple[Any, Any]  # features [N, d] and targets [N], in their units
@@ -57,8 +56,7 @@ class _StoredEnsemble(TypedDict):
 class NetworkEnsemble:
     """Networks that were trained, what they were trained with, and how it went.
 
-    `scaled` is the normalisation of each member, `overall` that of all training rows, which the two
-    scales of `test` are about.
+    `scaled` is the normalisation of each member, `overall` that of all training rows.
     """
 
     network: ResidualNetwork
@@ -150,10 +148,6 @@ class NetworkEnsemble:
         """Return the standard deviation of the members' predictions [N]; 0 for one member."""
         return self.members(features).std(axis=0, ddof=min(1, len(self.seeds) - 1))
 
-    def test(self, features: Any, targets: Any) -> RegressionScores:
-        """Return what the mean of the members is worth, on both scales."""
-        return RegressionScores.of(targets, self.predict(features), self.overall.target)
-
     # --- files -------------------------------------------------------------------------------
 
     def save(self, folder: Path) -> list[str]:
@@ -169,7 +163,7 @@ class NetworkEnsemble:
             "history": list(self.history),
         }
         safe_files.write_json(folder / CONFIG, config)
-        tensor_files.write_tensors(folder / WEIGHTS, self.network.named(self.weights), {})
+        model_files.write_tensors(folder / WEIGHTS, self.network.named(self.weights), {})
         return [CONFIG, WEIGHTS]
 
     @classmethod
@@ -178,7 +172,7 @@ class NetworkEnsemble:
         try:
             config = read_json(folder / CONFIG, _StoredEnsemble)
             network = config["network"]
-            weights = network.flatten_weights(tensor_files.read_tensors(folder / WEIGHTS)[0])
+            weights = network.flatten_weights(model_files.read_tensors(folder / WEIGHTS)[0])
             found = cls(
                 network,
                 config["training"],

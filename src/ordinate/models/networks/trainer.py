@@ -9,29 +9,85 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from ordinate.errors import BadOption, BadStore, NoItems, shorten
 from ordinate.experiment.stored_json import decode
 from ordinate.inference.estimates import to_json_number
-from ordinate.models.networks import tensor_files
+from ordinate.models import model_files
 from ordinate.models.networks.residual_network import Dropout, ResidualNetwork
-from ordinate.models.networks.training_schedule import TrainingConfig
-from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
+Loss = Literal["mse", "huber"]
+FINAL_RATE_SHARE = 0.01  # the last learning rate, as a share of the highest
 PREDICTION_ROWS = 4096  # that are predicted together
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW
 MOMENTS = ("first", "second")
 MINUTE = 60.0  # seconds
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How networks are trained: AdamW, a cosine schedule after a warm-up, clipped gradients.
+
+    The Huber loss counts errors beyond `huber` standard deviations of the target by their size, not
+    by its square. `patience` is how many epochs without a better validation RMSE end a member.
+
+    >>> plan = TrainingConfig(lr=1.0, warm_up=0.1)
+    >>> [round(plan.compute_rate(step, 100), 3) for step in (0, 9, 10, 55, 99)]
+    [0.1, 1.0, 1.0, 0.496, 0.01]
+    """
+
+    epochs: int = 200
+    batch: int = 32
+    lr: float = 2e-3
+    weight_decay: float = 1e-4
+    warm_up: float = 0.05  # share of the steps
+    clip: float = 1.0  # the longest gradient of a member
+    patience: int = 50
+    loss: Loss = "mse"
+    huber: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "patience"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise BadOption(f"{name}={value!r} is not an integer of at least 1.")
+        for name in ("lr", "clip", "huber"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise BadOption(f"{name}={getattr(self, name)!r} is not a number above 0.")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise BadOption(f"weight_decay={self.weight_decay!r} is not a number of at least 0.")
+        if not 0.0 <= self.warm_up < 1.0:
+            raise BadOption(f"warm_up={self.warm_up!r} is not a share from 0 to below 1.")
+        if self.loss not in get_args(Loss):
+            raise BadOption(f"loss={self.loss!r} is not one of {', '.join(get_args(Loss))}.")
+
+    def compute_rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of a step of so many."""
+        rising = round(self.warm_up * steps)
+        if step < rising:
+            return self.lr * (step + 1) / rising
+        share = (step - rising) / max(1, steps - 1 - rising)
+        return self.lr * (
+            FINAL_RATE_SHARE + (1.0 - FINAL_RATE_SHARE) * (1.0 + math.cos(math.pi * share)) / 2.0
+        )
+
+    def losses(self, predicted: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss of each row."""
+        if self.loss == "mse":
+            return functional.mse_loss(predicted, targets, reduction="none")
+        # times two: a small error counts as its square, as in the other loss
+        return 2.0 * functional.huber_loss(predicted, targets, reduction="none", delta=self.huber)
 
 
 class DeviceData(NamedTuple):
@@ -158,14 +214,6 @@ class Trainer:
         found = self.predict(self.weights, part, self.running)
         errors = found - part.targets.double().cpu().numpy()[self.running]
         return np.sqrt(np.square(errors).mean(axis=1))
-
-    def test(self, part: DeviceData) -> list[RegressionScores]:
-        """Return what the best weights of each member are worth."""
-        if not part.rows:
-            raise NoItems("There are no rows to test on.")
-        targets = part.targets.double().cpu().numpy()
-        rows = zip(targets, self.predict(self.best, part), self.normalizations, strict=True)
-        return [RegressionScores.of(of.denormalize(y), of.denormalize(p), of) for y, p, of in rows]
 
     # --- training ----------------------------------------------------------------------------
 
@@ -314,10 +362,10 @@ class Trainer:
             "history": self.history,
         }
         tensors = {"weights": self.weights.detach(), "best": self.best, **self.moments}
-        tensor_files.write_tensors(path, tensors, facts)
+        model_files.write_tensors(path, tensors, facts)
 
     def _resume(self, path: Path) -> None:
-        tensors, stored = tensor_files.read_tensors(path)
+        tensors, stored = model_files.read_tensors(path)
         advice = "Remove it to begin anew."
         facts = decode(stored, _Checkpoint, path, advice=advice)
         known = facts["of"]

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.base import Floats
+from ordinate.models.regressors.regressor import Regressor, RowPair, StepCallback
 from ordinate.models.tree_ensemble import TreeEnsemble
 
 ROUNDS_PER_REPORT = 10  # rounds from one progress callback to the next
@@ -65,9 +66,7 @@ class LightGBM(TreeRegressor):
             "lambda_l2": trial.suggest_float("lambda_l2", 1e-3, 30.0, log=True),
         }
 
-    def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
-    ) -> Any:
+    def _fit(self, x: Floats, y: Floats, validation: RowPair | None, progress: StepCallback) -> Any:
         from lightgbm.basic import LightGBMError
 
         try:
@@ -76,7 +75,7 @@ class LightGBM(TreeRegressor):
             raise ValueError(str(problem)) from None
 
     def _train_booster(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
+        self, x: Floats, y: Floats, validation: RowPair | None, progress: StepCallback
     ) -> Any:
         import lightgbm
 
@@ -162,7 +161,7 @@ class HistBoosting(TreeRegressor):
         }
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: StepCallback
+        self, x: Floats, y: Floats, validation: RowPair | None, _tick: StepCallback
     ) -> TreeEnsemble:
         from sklearn.ensemble import HistGradientBoostingRegressor
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.base import Floats
+from ordinate.models.regressors.regressor import Regressor, StepCallback
 
 DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
 MATERN_NU = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
@@ -106,7 +107,8 @@ class KernelRegressor(Regressor):
 class GaussianProcess(KernelRegressor):
     """Mean of a Gaussian process; length scales and noise maximise the marginal likelihood.
 
-    They are found on `rows` training rows drawn at random, for the time grows with their cube. The
+    They are found on `rows` training rows drawn at random, 2,000 at most, for the time grows with
+    their cube. The
     prediction then uses all rows, up to 5,000, but for those that the others contradict: rows whose
     leave-one-out error is more than `trim` times the usual one (0: none). Its noise is normal, so
     that a single failed measurement would bend the surface around it.
@@ -117,7 +119,7 @@ class GaussianProcess(KernelRegressor):
     defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01, "trim": 8.0}
     bounds: ClassVar = {
         "kernel": ("matern52", "matern32", "rbf"),
-        "rows": (2, 100_000),
+        "rows": (2, 2_000),  # more take too long
         "noise": (1e-6, 1.0),
     }
 
@@ -134,7 +136,7 @@ class GaussianProcess(KernelRegressor):
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         rng = np.random.default_rng(self.seed)
         offset = float(y.mean())
-        few = _draw_rows(len(y), min(int(self.params["rows"]), 2000), rng)
+        few = _draw_rows(len(y), int(self.params["rows"]), rng)
         height, lengths, noise = self._maximize_likelihood(x[few], y[few] - offset)
         drawn = _draw_rows(len(y), self.most_rows, rng)
         _warn_of_subsampling(len(y), self.most_rows)

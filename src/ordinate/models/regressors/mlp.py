@@ -1,7 +1,7 @@
 """Networks as a model type: one, or an ensemble of several that are trained as one batch."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ordinate.errors import NotFitted
-from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.base import Floats
+from ordinate.models.regressors.regressor import Regressor, RowPair, StepCallback
 
 if TYPE_CHECKING:  # torch takes seconds to load
     from ordinate.models.networks.batched_ensemble import NetworkEnsemble
@@ -22,13 +23,13 @@ NETWORK_PARAMETERS = ("width", "depth", "block", "dropout")
 class MLP(Regressor):
     """Residual networks; the prediction is the mean over members."""
 
-    name = "mlp"
-    title = "networks (MLP)"
-    library = "torch"
-    stored_by = "safetensors"
-    iterative = True
-    resumable = True
-    defaults: ClassVar[Mapping[str, Any]] = {
+    name: ClassVar = "mlp"
+    title: ClassVar = "networks (MLP)"
+    library: ClassVar = "torch"
+    stored_by: ClassVar = "safetensors"
+    iterative: ClassVar = True
+    resumable: ClassVar = True
+    defaults: ClassVar = {
         "width": 64,
         "depth": 2,
         "block": "silu",
@@ -44,7 +45,7 @@ class MLP(Regressor):
         "bootstrap": False,
         "device": "cpu",
     }
-    bounds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+    bounds: ClassVar = {
         "block": ("silu", "swiglu"),
         "loss": ("huber", "mse"),
         "device": ("cpu", "cuda"),
@@ -68,11 +69,11 @@ class MLP(Regressor):
         return {**cls.defaults, **searched}
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
+        self, x: Floats, y: Floats, validation: RowPair | None, progress: StepCallback
     ) -> "NetworkEnsemble":
         from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
         from ordinate.models.networks.residual_network import ResidualNetwork
-        from ordinate.models.networks.training_schedule import TrainingConfig
+        from ordinate.models.networks.trainer import TrainingConfig
 
         def report(epoch: "EpochReport") -> bool | None:
             return progress(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None

@@ -4,7 +4,8 @@ import math
 import warnings
 from typing import Any, ClassVar
 
-from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.base import Floats
+from ordinate.models.regressors.regressor import Regressor, StepCallback
 
 MOST_TERMS = 3000  # terms of a polynomial
 

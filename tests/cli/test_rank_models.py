@@ -1,4 +1,4 @@
-"""`ordinate evaluate -e`: all saved models on all test sets, beside constants and chance."""
+"""`ordinate rank`: every saved model on every test set, beside constants and chance."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def names(made):
 
 
 def evaluated(*arguments) -> dict:
-    ran = run("evaluate", "-e", "study", *arguments, "--format", "json")
+    ran = run("rank", "-e", "study", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     return json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
@@ -64,12 +64,13 @@ def test_every_model_on_every_test_set_is_what_python_says():
             assert 1 <= one["sets"]["mean_size"] <= 6
 
 
-def test_the_table_has_intervals_baselines_and_flags(names):
-    ran = run("evaluate", "-e", "study")
+def test_the_table_has_intervals_baselines_and_flags():
+    ran = run("rank", "-e", "study")
     assert (ran.code, ran.err) == (0, "")
-    lines = [line for line in ran.out.splitlines() if line.startswith("test  ")]
+    shown = ran.out.partition("Models on test sets")[2]
+    lines = [line for line in shown.splitlines() if line.startswith("test  ")]
     table = lines[:5]
-    assert [line.split()[1] for line in table][:2] == [names["strong"], names["noise"]]
+    assert [line.split()[1] for line in table][:2] == ["strong/logistic", "noise/logistic"]
     assert table[1].endswith("no better than chance")
     assert " to " in table[0]
     assert not table[0].endswith("no better than chance")
@@ -88,17 +89,20 @@ def test_chance_and_constants_are_those_of_the_gold_levels():
         assert found["mae"]["chance"]["value"] == pytest.approx(35 / 18)
 
 
-def test_metrics_are_those_that_are_asked_for():
+def test_metrics_are_those_that_are_asked_for(names):
     found = evaluated("--metrics", "mae,weighted_kappa(power=1)")
     for one in found["tests"]["test"]["models"].values():
         assert list(one["metrics"]) == ["mae", "weighted_kappa(power=1)"]
-    ran = run("evaluate", "-e", "study", "--metrics", "mae,weighted_kappa(power=1)")
-    assert "weighted_kappa(power=1) (higher)" in ran.out
-    assert "cem_ord" not in ran.out
+    ran = run("rank", "-e", "study", "--metrics", "mae,weighted_kappa(power=1)", "-o", "report")
+    report = Path("report").read_text("utf-8")
+    assert "weighted_kappa(power=1) (higher)" in report
+    assert all(name in report for name in names.values())
+    assert ran.code == 0
+    assert "cem_ord (higher)" not in report
 
 
 def test_models_and_test_sets_can_be_chosen(names):
-    found = evaluated("--model", "strong", "--test", "other")
+    found = evaluated("--model", "strong", "--test-set", "other")
     assert list(found["tests"]) == ["other"]
     assert list(found["tests"]["other"]["models"]) == [names["strong"]]
 
@@ -109,17 +113,11 @@ def test_groups_are_drawn_whole():
     assert (found["tests"]["test"]["groups"], one["groups"]) == (6, 6)
 
 
-def test_intervals_can_be_left_out():
-    found = evaluated("--no-interval", "--metrics", "mae")
-    one = next(iter(found["tests"]["test"]["models"].values()))
-    assert one["metrics"]["mae"]["low"] is None
-    assert found["interval"] is None
-
-
 def test_flat_records_have_models_and_baselines(names):
-    ran = run("evaluate", "-e", "study", "--metrics", "mae", "--test", "test", "--format", "csv")
+    ran = run("rank", "-e", "study", "--metrics", "mae", "--test-set", "test", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
-    assert [(row["role"], row["name"].split(" (")[0]) for row in rows] == [
+    rows = rows[5:]  # after those of the leaderboard
+    assert [(row["role"], row["system"].split(" (")[0]) for row in rows] == [
         ("model", names["strong"]),
         ("model", names["noise"]),
         ("baseline", "best constant"),
@@ -131,16 +129,16 @@ def test_flat_records_have_models_and_baselines(names):
 
 @pytest.mark.parametrize(("form", "sign"), [("markdown", "| test set |"), ("latex", "\\toprule")])
 def test_papers_get_their_table(form, sign):
-    ran = run("evaluate", "-e", "study", "--metrics", "mae", "--format", form, "-o", "out")
+    ran = run("rank", "-e", "study", "--metrics", "mae", "--format", form, "-o", "out")
     assert (ran.code, ran.err) == (0, "")
     assert sign in Path("out").read_text("utf-8")
 
 
 def test_changed_test_labels_change_no_prediction():
-    before = evaluated("--metrics", "mae", "--test", "test")
+    before = evaluated("--metrics", "mae", "--test-set", "test")
     path = Path("study/ml-test-data/test.csv")
     path.write_text(path.read_text().replace(",A1,", ",C2,"))
-    after = evaluated("--metrics", "mae", "--test", "test")
+    after = evaluated("--metrics", "mae", "--test-set", "test")
     for name, one in before["tests"]["test"]["models"].items():
         other = after["tests"]["test"]["models"][name]
         columns = [
@@ -154,24 +152,15 @@ def test_changed_test_labels_change_no_prediction():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("results.csv", "-e", "study"), "Name files ('results.csv') or an experiment (-e)"),
-        ((), "There is nothing to evaluate: name files, or the folder of an experiment with -e"),
-        (("-e", "study", "--gold", "level"), "--gold is of files, and -e evaluates models"),
-        (("-e", "study", "--groups", "w"), "Name the column of groups with --group-column"),
-        (("-e", "study", "--fail-under", "mae=1"), "--fail-under is of files"),
-        (("-e", "study", "--missing", "drop"), "models leave no item unanswered"),
-        (("-e", "study", "--task", "regression"), "leave --task out"),
         (("-e", "study", "--metrics", "brier"), "For metrics of probabilities, write predictions"),
         (("-e", "study", "--metrics", "maee"), "Did you mean"),
-        (("-e", "study", "--test", "nope"), "There is no test set 'nope'"),
+        (("-e", "study", "--test-set", "nope"), "There is no test set 'nope'"),
         (("-e", "nowhere"), "nowhere"),
-        (("x.csv", "--model", "strong"), "--model is of an experiment"),
-        (("x.csv", "--label-column", "level"), "--label-column is of an experiment"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_bad_input_is_one_line(arguments, message):
-    ran = run("evaluate", *arguments)
+    ran = run("rank", *arguments)
     assert ran.code == 2
     assert message in ran.err
     assert ran.err.count("\n") == 1
@@ -179,7 +168,7 @@ def test_bad_input_is_one_line(arguments, message):
 
 def test_an_experiment_without_models_says_how_to_make_some():
     shutil.rmtree("study/models")
-    ran = run("evaluate", "-e", "study")
+    ran = run("rank", "-e", "study")
     assert ran.code == 2
     assert "ordinate tune -e study" in ran.err
 
@@ -187,6 +176,6 @@ def test_an_experiment_without_models_says_how_to_make_some():
 def test_a_level_off_the_scale_in_a_test_set_is_named():
     path = Path("study/ml-test-data/test.csv")
     path.write_text(path.read_text().replace("Text 3 of test.,B2", "Text 3 of test.,B7"))
-    ran = run("evaluate", "-e", "study")
+    ran = run("rank", "-e", "study")
     assert ran.code == 2
     assert "Label 'B7' (row 4 of column 'label' of" in ran.err

@@ -19,10 +19,10 @@ from ordinate.errors import (
     UnequalLengths,
 )
 from ordinate.summaries import regression
-from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import (
     Moments,
 )
+from ordinate.summaries.tabulation import convert_to_numbers
 
 COLUMNS = {
     "list": list,

@@ -1,12 +1,13 @@
-"""Input columns of estimators: scores, probabilities, gold labels, groups."""
+"""Estimators: the protocol of scikit-learn, without importing it, and the columns they take."""
 
+import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, shorten
+from ordinate.errors import BadInput, BadOption, MissingLabels, NotFitted, shorten
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.labels import is_missing
@@ -21,6 +22,64 @@ from ordinate.summaries.tabulation import (
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
+
+
+class BaseEstimator:
+    """The base of everything that is fitted: parameters are the arguments of its constructor.
+
+    Fitted attributes end in an underscore.
+    """
+
+    @classmethod
+    def _list_parameters(cls) -> list[str]:
+        return list(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001,FBT002 - scikit-learn's own
+        """Return the parameters by name."""
+        del deep
+        return {name: getattr(self, name) for name in self._list_parameters()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters by name."""
+        for name, value in parameters.items():
+            if name not in self._list_parameters():
+                known = ", ".join(self._list_parameters())
+                raise BadOption(f"{type(self).__name__} has no parameter {name!r}, only: {known}.")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+    def _check_fitted(self) -> None:
+        """Refuse to predict before `fit`."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFitted(f"This {type(self).__name__} is not fitted yet: call fit first.")
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not _is_default(value, defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Tell whether a parameter has its default, of which a pickle brings back only an equal."""
+    try:
+        return value is default or (type(value) is type(default) and bool(value == default))
+    except (TypeError, ValueError):  # arrays are not equal or unequal as a whole
+        return False
+
+
+# --- input columns -------------------------------------------------------------------------------
 
 
 def read_score_column(scores: Any, weights: Weights = None) -> Floats:
@@ -105,6 +164,24 @@ def encode_groups(groups: Any, n: int, name: str) -> Groups:
         row = int(np.argmax(encoded.codes == encoded.values.index(missing[0])))
         raise MissingLabels(f"The group of row {row + 1} is missing. Leave such items out.")
     return encoded
+
+
+def match_groups(
+    groups: Any, fitted: tuple[Any, ...] | None, n: int, name: str
+) -> tuple[Positions, list[Any]]:
+    """Return which group of `fit` each item has, one past the last for a group that is new.
+
+    The second part are the new groups. Without groups, all items have the first.
+    """
+    if (groups is None) != (fitted is None):
+        mismatch = (
+            "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
+        )
+        raise BadInput(f"Groups were given to {mismatch}.")
+    encoded = encode_groups(groups, n, name)
+    known = {value: row for row, value in enumerate(fitted or (None,))}
+    rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
+    return rows[encoded.codes], [value for value in encoded.values if value not in known]
 
 
 def format_names(names: list[Any]) -> str:

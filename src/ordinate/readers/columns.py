@@ -1,0 +1,206 @@
+"""Columns of files, declared once: what they hold, and the flag that names each."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from ordinate.errors import BadOption
+from ordinate.settings import Setting
+
+Target = Annotated[str | None, Setting("column of the targets", metavar="COL")]
+Gold = Annotated[str | None, Setting("column of the gold levels", metavar="COL")]
+Predicted = Annotated[str | None, Setting("column of the predictions", metavar="COL")]
+Systems = Annotated[tuple[str, ...], Setting("columns of the systems")]
+Probabilities = Annotated[
+    tuple[str, ...],
+    Setting("columns of the levels' probabilities, or the prefix that they share (p_)"),
+]
+Renormalize = Annotated[bool, Setting("accept probabilities that sum to 0.99 to 1.01 instead of 1")]
+Weights = Annotated[str | None, Setting("column of item weights", metavar="COL")]
+By = Annotated[str | None, Setting("column of subgroups, each evaluated on its own", metavar="COL")]
+Clusters = Annotated[
+    str | None,
+    Setting(
+        "column of clusters of items (writers, topics, documents): confidence intervals resample "
+        "clusters",
+        metavar="COL",
+    ),
+]
+SecondRater = Annotated[
+    str | None,
+    Setting(
+        "column of a second rater's levels: what a human reaches on the same items", metavar="COL"
+    ),
+]
+GoldFile = Annotated[
+    str | None,
+    Setting("file of gold levels or targets, if it is another one", metavar="FILE", path="file"),
+]
+Id = Annotated[str | None, Setting("column of ids, by which files are joined", metavar="COL")]
+RowOrder = Annotated[bool, Setting("match gold and predictions by their row order")]
+Delimiter = Annotated[
+    str | None,
+    Setting("what separates columns", metavar="CHAR", default="by the first lines"),
+]
+Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
+BY_NAME = "by its name"
+
+
+def _declare_column(flag: str, help_: str, default: str | None = None) -> Setting:
+    return Setting(help_, metavar="COL", default=default, flag=flag)
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which columns to read, and how.
+
+    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
+    has the levels that a second rater gave to the same items. `probabilities` are columns of
+    numbers, one for each level.
+    """
+
+    gold: Gold = None
+    predicted: Predicted = None
+    weights: Weights = None
+    by: By = None
+    groups: Clusters = None
+    second_rater: SecondRater = None
+    probabilities: Probabilities = ()
+    gold_file: GoldFile = None
+    id: Id = None
+    row_order: RowOrder = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def extras(self) -> dict[str, str]:
+        """The further columns that are read, by the names that they get."""
+        named = {
+            "weight": self.weights,
+            "grp": self.by,
+            "cluster": self.groups,
+            "second": self.second_rater,
+        }
+        found = {name: column for name, column in named.items() if column is not None}
+        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
+
+
+@dataclass(frozen=True)
+class SystemColumns:
+    """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
+
+    gold: Gold = None
+    systems: Systems = ()
+    predicted: Predicted = None
+    weights: Weights = None
+    groups: Clusters = None
+    id: Id = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RegressionColumns:
+    """Which columns to read, and how.
+
+    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
+    intervals, `order` is a column of numbers, or dates and times, that no two items share.
+    """
+
+    target: Target = None
+    predicted: Predicted = None
+    weights: Weights = None
+    by: By = None
+    groups: Clusters = None
+    lower: Annotated[
+        str | None, Setting("column of the lower bounds of prediction intervals", metavar="COL")
+    ] = None
+    upper: Annotated[str | None, Setting("column of their upper bounds", metavar="COL")] = None
+    order: Annotated[
+        str | None,
+        Setting("column of times, for the baseline of the previous value", metavar="COL"),
+    ] = None
+    gold_file: GoldFile = None
+    id: Id = None
+    row_order: RowOrder = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+
+@dataclass(frozen=True)
+class ProbabilityColumns:
+    """Which columns to read, and how.
+
+    `probabilities` are the columns of the levels, or one prefix that all their names have before
+    the level, such as p_.
+    """
+
+    probabilities: Probabilities
+    gold: Gold = None
+    id: Id = None
+    renormalize: Renormalize = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+
+@dataclass(frozen=True)
+class CampaignColumns:
+    """Which columns to read, and how; files without a header are read by position.
+
+    `gold` and `predicted` are for files that call the value differently.
+    """
+
+    test_case: Annotated[
+        str | None,
+        Setting("column of the test cases (topics, companies, writers)", metavar="COL"),
+    ] = None
+    id: Id = None
+    value: Annotated[
+        str | None, Setting("column of the levels in gold and runs", metavar="COL")
+    ] = None
+    gold: Gold = None
+    predicted: Predicted = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    def list_named(self, role: str) -> dict[str, str | None]:
+        """Return the columns that were named for a file of gold, or of predicted values."""
+        value = self.gold if role == "gold" else self.predicted
+        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
+
+
+@dataclass(frozen=True)
+class DataColumns:
+    """Which columns hold what, and how text files are written; None is recognised by its name.
+
+    `group` is a column of items that belong together (writers, topics); without it there is none.
+    """
+
+    label: Annotated[
+        str | None, _declare_column("--label-column", "column of the levels", BY_NAME)
+    ] = None
+    text: Annotated[
+        str | None, _declare_column("--text-column", "column of the texts", BY_NAME)
+    ] = None
+    id: Annotated[str | None, _declare_column("--id-column", "column of the ids", BY_NAME)] = None
+    group: Annotated[
+        str | None, _declare_column("--group-column", "column of clusters of items (writers, …)")
+    ] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+
+def parse_delimiter(text: str | None) -> str | None:
+    r"""Return the character that separates columns.
+
+    >>> parse_delimiter("tab")
+    '\t'
+    """
+    if text is None:
+        return None
+    character = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(character) != 1 or character in '\r\n"':
+        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
+    return character
