@@ -49,7 +49,7 @@ demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shippe
 	$(call tour,"3. A model from labelled texts: lay out an experiment (your own: --train essays.csv).",init study)
 	$(call tour,"4. Tune it for a metric.",tune -e study --metric cem_ord --preset minimal --jobs 2)
 	$(call tour,"5. Predict with the winner.",predict -e study)
-	$(call tour,"6. Which of the saved models is best on the test texts?",rank -e study --by cem_ord)
+	$(call tour,"6. Which of the saved models is best on the test texts?",rank -e study --metric cem_ord)
 	$(call tour,"7. A regression model$(comma) in the unit of its target.",tune-regression densities.csv --target density --unit kg/m³ --preset minimal -e found)
 	@printf '\nAll files are in $(DEMO). Next: README.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
 

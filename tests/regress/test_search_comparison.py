@@ -110,7 +110,7 @@ def test_a_search_of_classifiers_is_not_compared(found, tmp_path):
     for name in ("results.json", "test_predictions.json"):
         path = tmp_path / "results" / name
         path.write_text(json.dumps(json.loads(path.read_text()) | {"task": "tune"}))
-    with pytest.raises(BadInput, match="no search of regression models.* ordinate rank -e"):
+    with pytest.raises(BadInput, match=r"no search of regression models\..* ordinate rank -e"):
         compare_searches([tmp_path, found[0]])
 
 

@@ -1,4 +1,4 @@
-"""Reports of tuning on tables: every measure with its interval and unit, and what to keep in mind."""
+"""Reports of tuning on tables: every measure with its interval and unit, and what to mind."""
 
 import json
 import re

@@ -152,7 +152,7 @@ def test_tuned_hyperparameters_are_read_by_model_type(searched):
 
 
 def test_a_folder_without_a_finished_search_is_named(tmp_path):
-    with pytest.raises(BadInput, match="no search was finished there. Make one with: ordinate"):
+    with pytest.raises(BadInput, match=r"no search was finished there\. Make one with: ordinate"):
         analyze_search(tmp_path)
 
 

@@ -18,6 +18,7 @@ from ordinate.experiment.layout import (
     SUMMARY_FILE,
     TEST_PREDICTIONS_FILE,
     TRIALS_FILE,
+    refuse_foreign_files,
 )
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
@@ -47,6 +48,7 @@ class RunOrigin:
 @contextmanager
 def open_workers(root: Path, settings: SearchSettings, command: str) -> Iterator[WorkerPool]:
     """Take the lock of a folder, clear what killed runs left, and start the workers."""
+    refuse_foreign_files(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
