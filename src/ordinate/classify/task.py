@@ -359,7 +359,7 @@ class ClassificationTask(Task):
 
     # --- fitted on all items -----------------------------------------------------------------
 
-    def _fit_calibration(
+    def fit_calibration(
         self, selected: Selected, class_weights: Floats | None = None
     ) -> OutputCalibration:
         """Learn how outputs become levels, from all out-of-fold outputs."""
@@ -377,12 +377,12 @@ class ClassificationTask(Task):
     def predict_new(self, selected: Selected, new: Rows) -> LevelsByRule:
         """Fit what was selected on all items, and return its levels for other ones."""
         made = [outputs.predictions for outputs in self.fit_again(selected, new)]
-        calibrations = [self._fit_calibration(one) for one in selected.members]
+        calibrations = [self.fit_calibration(one) for one in selected.members]
         if not isinstance(selected, Ensemble):
             return calibrations[0].levels_by_rule(made[0])
         pairs = zip(calibrations, made, strict=True)
         each = [calibration.probabilities(outputs) for calibration, outputs in pairs]
-        return self._fit_calibration(selected).levels_by_rule(np.mean(each, axis=0))
+        return self.fit_calibration(selected).levels_by_rule(np.mean(each, axis=0))
 
     # --- saved models ------------------------------------------------------------------------
 
@@ -446,7 +446,7 @@ class ClassificationTask(Task):
     ) -> None:
         """Write how outputs become levels, probabilities and prediction sets."""
         weights = None if outputs is None else outputs.facts["class_weights"]
-        calibration = self._fit_calibration(
+        calibration = self.fit_calibration(
             selected, None if weights is None else np.array(weights, float)
         )
         write_json(folder / CALIBRATION_FILE, calibration.to_dict())
