@@ -78,7 +78,8 @@ class SearchSettings:
     ] = 1
     seed: Annotated[int, Setting("of splits, models and search", metavar="N", least=0)] = 0
 
-    missing: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    # Model types that auto leaves out, and what to install for them.
+    missing: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
@@ -208,7 +209,7 @@ class SearchSettings:
         there = tuple(name for name in preset.models if name not in refused)
         if not set(there) - set(self.ENSEMBLES):
             raise next(iter(refused.values()))  # which says what to install
-        self._set("missing", tuple(refused))
+        self._set("missing", {name: str(reason) for name, reason in refused.items()})
         return there
 
 
