@@ -13,13 +13,13 @@ from command import run
 from experiments import CEFR, lay_out, models_of, results_of
 
 from ordinate.classify.settings import Settings
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.cli.tune import EXAMPLES
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.lock import hold_lock
 from ordinate.render import render
 
-QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
+QUICK = ("--models", "logistic", "--trials", "2", "--folds", "3", "--top-k", "1")
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def test_the_command_gives_the_numbers_of_python(finished, tmp_path):
     _, ran = finished
     assert (ran.code, ran.err) == (0, "")
     other = lay_out(tmp_path, n=36, sets=("strong", "noise"))
-    settings = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+    settings = Settings(models="logistic", trials=2, folds=3, top_k=1)
     assert json.loads(ran.out) == json.loads(
-        json.dumps(tune(Experiment.open(other), settings).to_dict())
+        json.dumps(tune_experiment(Experiment.open(other), settings).to_dict())
     )
 
 
@@ -209,7 +209,7 @@ def test_the_help_fits_a_terminal_and_its_examples_parse():
 def test_the_summary_is_the_report_as_markdown(finished):
     root, _ = finished
     result = tune(
-        Experiment.open(root), Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+        Experiment.open(root), Settings(models="logistic", trials=2, folds=3, top_k=1)
     )
     summary = (root / "ho_multifeat_results/optimization_summary.md").read_text()
     assert summary == render(result, "markdown")
