@@ -109,21 +109,3 @@ def _read_files(root: Path, folder: str) -> dict[str, bytes]:
         for path in sorted((root / folder).rglob("*"))
         if path.is_file() and path.name not in {"manifest.json", "studies.db"}
     }
-
-
-def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
-    """Tune in a process of its own, and log each trial before it is made."""
-    from ordinate.classify.settings import Settings
-    from ordinate.classify.tuning import tune_experiment
-    from ordinate.experiment.folder import Experiment
-    from ordinate.search import hyperparameter_search
-
-    start = hyperparameter_search._start_trial
-
-    def start_logged(task, key, pending, end):
-        with log.open("a", encoding="utf-8") as file:
-            file.write("/".join(filter(None, [task.subset, *key, str(pending.number)])) + "\n")
-        return start(task, key, pending, end)
-
-    hyperparameter_search._start_trial = start_logged
-    tune_experiment(Experiment.open(root), Settings(**settings))
