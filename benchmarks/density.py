@@ -35,8 +35,8 @@ from density_page import (
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split, split_randomly
 from ordinate.regress.table import Table, make_table, read_table
-from ordinate.regress.tuning import tune
-from ordinate.regress.tuning_result import TuningResult
+from ordinate.regress.tuning import tune_table
+from ordinate.search.tuning_result import TuningResult
 from regressors import predicted, steps
 from writing import log
 
@@ -56,7 +56,7 @@ def searched(
     """Tune in a folder of its own; return what was found, and the seconds of all of it."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        found = tune(table, folder, settings, split=split, unit=UNIT)
+        found = tune_table(table, folder, settings, split=split, unit=UNIT)
         return found, time.perf_counter() - start
 
 
@@ -68,12 +68,13 @@ def measured(table: Table, seed: int, settings: Settings) -> tuple[Part, Searche
         predicted(table.features, table.target, split, seed, lattice=lattice)
         for lattice in (False, True)
     )
-    test = tuning.tests[0]
-    predictions = {AUTO: np.asarray(test.predictions[tuning.winner.name])}
+    test = tuning.tests[0].columns
+    predictions = {AUTO: np.asarray(test["predictions"][tuning.winner.name])}
     predictions |= plain | {AVERAGE: mean_of(plain), INDICATOR: mean_of(indicated)}
     predictions |= steps(table.features, table.target, split, seed)
     log(f"seed {seed}: {tuning.winner.model_type}, {seconds:.0f} s")
-    part = Part(f"seed {seed}", split.test, test.targets, predictions, test.lower, test.upper)
+    targets, lower, upper = (np.array(test[name], float) for name in ("targets", "lower", "upper"))
+    part = Part(f"seed {seed}", split.test, targets, predictions, lower, upper)
     return part, Searched(seed, tuning, seconds)
 
 

@@ -15,9 +15,9 @@ from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import Table as Data
-from ordinate.regress.tuning_result import HeldOutResult, TuningResult
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.search.tuning_result import HeldOutResult, TuningResult
 from regressors import LIKELY, REGRESSORS, STEPS
 from writing import Table, Target, markdown, processor, wrapped
 
@@ -290,7 +290,7 @@ def _ratio(
     claim: str, whole: Part, metric: str, other: str, values: dict[str, RegressionEvaluation]
 ) -> Target:
     ours, theirs = (values[name].metrics[metric].value for name in (AUTO, other))
-    apart = shown(whole.less(other)[metric], sign="+")
+    apart = shown(whole.minus(other)[metric], sign="+")
     return Target(claim, 1.0, ours / theirs, f"The difference is {apart} {UNIT}.")
 
 
@@ -309,7 +309,7 @@ def _intervals(found: Measured, whole: Part) -> Table:
     for shift in found.shifts:
         inside = f"learned without {shift.what}: test rows inside"
         for what, one in ((inside, shift.within), (f"beyond: {shift.what}", shift.beyond)):
-            rows.append(_interval_row(what, len(one.targets), one.values))
+            rows.append(_interval_row(what, one.n, one.evaluation))
     return rows
 
 
@@ -437,7 +437,7 @@ def _kind_row(whole: Part, name: str, flags: Flags) -> list[str]:
 
 
 def _chosen(one: Searched) -> list[str]:
-    trials = ", ".join(f"{len(kind.trials)} {kind.model_type}" for kind in one.tuning.searched)
+    trials = ", ".join(f"{len(kind.trials)} {kind.model_type}" for kind in one.tuning.studies)
     return [f"seed {one.seed}", f"{one.seconds:.0f}", trials, _winner(one.tuning)]
 
 

@@ -4,6 +4,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from command import run
+from surrogates import write
 
 
 @pytest.fixture
@@ -15,3 +17,13 @@ def here(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tuned_table(tmp_path_factory):
+    """A table, the folder of a search on it, and what the command printed as JSON."""
+    base = tmp_path_factory.mktemp("tuned-table")
+    data, root = write(base / "data.csv"), base / "found"
+    settings = ("--models", "poly_ridge,kernel_ridge", "--trials", "2", "--folds", "2")
+    flags = ("--target", "y", "--unit", "kg/m³", *settings, "-e", root, "--format", "json")
+    return data, root, run("tune-regression", data, *flags)

@@ -152,3 +152,19 @@ def seal(folder: Path, **changes: Any) -> None:
     old = Manifest.read(folder)
     names = ("artifact", "name", "config", "data", "seed", "command")
     Manifest.of(folder, **{name: getattr(old, name) for name in names} | changes).write(folder)
+
+
+def run_logged(name: str, root: Path, settings: dict[str, Any], log: Path) -> None:
+    """Search in a process of its own, and log each trial before it is made."""
+    from ordinate.search import hyperparameter_search
+
+    start = hyperparameter_search._start_trial
+
+    def start_logged(task, key, pending, end):
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"{task.name_study(key)}/{pending.number}\n")
+        return start(task, key, pending, end)
+
+    hyperparameter_search._start_trial = start_logged
+    (case,) = (one for one in CASES if one.name == name)
+    case.tune(root, case.make_settings(**settings))

@@ -141,7 +141,7 @@ def test_later_folds_are_fitted_ahead_where_there_are_processes_to_spare(task, m
         widths.append((len(live), len(folds)))
         return fit(task, batch, folds, live, progress)
 
-    def attempt_here(workers, function, fits, hear=None):
+    def attempt_here(workers, function, fits, _):
         return [function(workers._kept, fit) for fit in fits]
 
     monkeypatch.setattr(hyperparameter_search, "_fit_folds_of_trials", logged)

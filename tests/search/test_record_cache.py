@@ -41,9 +41,9 @@ def test_a_record_is_computed_once(tmp_path, source):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda text: "{",
-        lambda text: "[]",
-        lambda text: "{}",
+        lambda _: "{",
+        lambda _: "[]",
+        lambda _: "{}",
         lambda text: text.replace("3", "4"),
         lambda text: text.replace("value", "other"),
         lambda text: json.dumps(json.loads(text) | {"digest": None}),

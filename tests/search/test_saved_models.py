@@ -75,7 +75,7 @@ def test_a_folder_without_models_says_how_to_make_some(tmp_path):
 
 def test_without_results_the_only_model_is_the_winner(copied, finished):
     (copied / "results" / "results.json").unlink()
-    with pytest.raises(BadOption, match="which says which model won. Name one with --model"):
+    with pytest.raises(BadOption, match=r"which says which model won\. Name one with --model"):
         find_winner(copied)
     first, *others = list_model_names(copied)
     for name in others:
@@ -86,7 +86,7 @@ def test_without_results_the_only_model_is_the_winner(copied, finished):
 
 def test_a_winner_that_is_gone_is_named(copied, finished):
     shutil.rmtree(copied / "models" / finished[1].winner.name)
-    with pytest.raises(BadStore, match="won, and there is no such model .* or tune again"):
+    with pytest.raises(BadStore, match=r"won, and there is no such model .* or tune again"):
         find_winner(copied)
 
 

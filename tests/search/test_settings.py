@@ -58,7 +58,7 @@ def test_presets_can_be_said_otherwise(case, preset):
 def refuse_all_but(monkeypatch, settings, *installed):
     """Let the libraries of all other model types be missing."""
 
-    def check(cls, name):
+    def check(_, name):
         if name not in installed:
             raise MissingExtra(f"{name} is not there: pip install it")
 
@@ -89,5 +89,5 @@ def test_settings_are_given_whole_or_by_name(case):
     assert settings.of(case.make_settings(), {}) == case.make_settings()
     with pytest.raises(BadOption, match="Pass settings, or trials as keyword arguments, not both"):
         settings.of(case.make_settings(), {"trials": 3})
-    with pytest.raises(BadOption, match="There is no setting 'trails'. Did you mean 'trials'"):
+    with pytest.raises(BadOption, match=r"There is no setting 'trails'\. Did you mean 'trials'"):
         settings.of(None, {"trails": 3})

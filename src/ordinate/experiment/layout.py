@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from ordinate.errors import BadOutput, shorten
+from ordinate.errors import BadInput, BadOutput, shorten
 
 # The folders of an experiment.
 TRAINING, TEST, FEATURES = "ml-training-data", "ml-test-data", "features"
@@ -44,3 +44,12 @@ def is_store(folder: Path) -> bool:
     """Tell whether a folder is an experiment, or that of a search."""
     own = [folder / TRAINING, folder / TEST, folder / RESULTS / RUNS]
     return any(path.is_dir() for path in own) or (folder / RESULTS / STUDIES).exists()
+
+
+def check_search_folder(root: Path) -> None:
+    """Refuse a file in the place of the folder of a search."""
+    if root.is_file():
+        raise BadInput(
+            f"{root} is a file, and the folder of a search is needed: what was given to ordinate "
+            "tune or tune-regression as -e DIR."
+        )

@@ -8,6 +8,7 @@ import numpy as np
 
 from ordinate.errors import BadInput, shorten
 from ordinate.experiment.layout import RESULTS_FILE, TEST_PREDICTIONS_FILE
+from ordinate.regress.tuning_report import RegressionReport
 from ordinate.results.regression_comparison import RegressionComparison, compare_regression
 from ordinate.search.analysis import explain_missing_keys, read_run_files
 
@@ -18,6 +19,12 @@ def compare_searches(roots: Sequence[Path | str]) -> RegressionComparison:
     One search alone is compared with itself: its finalists with each other.
     """
     tested = [read_run_files(Path(root), TEST_PREDICTIONS_FILE, RESULTS_FILE)[0] for root in roots]
+    for one, root in zip(tested, roots, strict=True):
+        if one["task"] != RegressionReport.task:
+            raise BadInput(
+                f"{root} holds no search of regression models. Compare the models of an "
+                f"experiment with: ordinate rank -e {root}"
+            )
     with explain_missing_keys(", ".join(map(str, roots))):
         return _compare_finalists(tested, roots)
 

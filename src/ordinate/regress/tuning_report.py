@@ -154,8 +154,8 @@ class RegressionReport(TaskReport):
         return tuple(format_estimate(evaluation.metrics[name]) for name in ("rmse", "mae"))
 
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
-        """Return the winner beside the other finalists, on rows that chose none of them."""
-        blocks: list[str | Grid] = [*build_summary_blocks(result.summarize())]
+        """Return what matters most, and all finalists on rows that chose none of them."""
+        blocks = build_summary_blocks(result.summarize())
         titles = {one.name: one.title for one in result.finalists}
         for test in result.tests:
             blocks += [self._describe_coverage(test), *test.notes]

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, BadStore, OrdinateError
-from ordinate.experiment.layout import RESULTS, RESULTS_FILE, TRIALS_FILE
+from ordinate.experiment.layout import (
+    RESULTS,
+    RESULTS_FILE,
+    TRIALS_FILE,
+    check_search_folder,
+)
 from ordinate.experiment.stored_json import read_plain_json
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
@@ -137,12 +142,8 @@ def read_run_files(root: Path, *names: str) -> list[Record]:
 
 
 def _read_run_file(root: Path, name: str) -> Record:
+    check_search_folder(root)
     path = root / RESULTS / name
-    if root.is_file():
-        raise BadInput(
-            f"{root} is a file, and the folder of a search is needed: what was given to ordinate "
-            "tune or tune-regression as -e DIR."
-        )
     if not path.exists():
         raise BadInput(
             f"{root} has no {RESULTS}/{name}: no search was finished there. Make one with: "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
-from ordinate.experiment.layout import MODELS, RESULTS, RESULTS_FILE
+from ordinate.experiment.layout import MODELS, RESULTS, RESULTS_FILE, check_search_folder
 from ordinate.experiment.manifest import Manifest, is_model_saved, read_verified_manifest
 from ordinate.experiment.safe_files import compute_digest, create_folder, resolve_inside, write_json
 from ordinate.experiment.stored_json import read_json
@@ -158,6 +158,7 @@ def list_model_names(root: Path) -> list[str]:
 
 def resolve_model_name(root: Path, requested: str | None) -> str:
     """Return the full name of a model, by how it alone begins; the latest winner without one."""
+    check_search_folder(root)
     if requested is None:
         return find_winner(root)
     resolve_inside(root / MODELS, requested)  # first of all: a name may lead elsewhere

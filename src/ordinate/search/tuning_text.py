@@ -87,7 +87,7 @@ def _build_search_grid(result: "TuningResult") -> Grid:
     if result.ensemble:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
-    title = "Search: the best trial of each study, by cross-validation"
+    title = f"Search: the best trial of each study, by cross-validation, with {CI_HEAD}"
     return Grid(title, header, tuple(rows))
 
 
@@ -147,7 +147,7 @@ def _build_nested_blocks(result: "TuningResult") -> list[str | Grid]:
         ("cross-validation", *report.build_value_cells(result.winner.evaluation)),
         ("nested", *report.build_value_cells(result.nested.evaluation)),
     )
-    title = "Nested cross-validation: the whole selection repeated for each outer fold"
+    title = f"Nested cross-validation: the whole selection in each outer fold, with {CI_HEAD}"
     sentence = (
         f"The outer folds selected {', '.join(result.nested.selected)}. Each was evaluated on "
         "items that it had not seen, so the nested value has no optimistic bias from the selection."
