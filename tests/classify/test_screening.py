@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from experiments import CEFR, lay_out
-
 from ordinate.classify.screening import screen_feature_sets, shortlist_sets
 from ordinate.classify.search_context import SearchContext
+from ordinate.classify.tuning_result import ScreeningResult
+
 from ordinate.classify.settings import Settings
 from ordinate.classify.training_data import TrainingData
-from ordinate.classify.tuning_result import ScreeningResult
 from ordinate.errors import BadInput
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.workers import WorkerPool

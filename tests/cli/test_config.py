@@ -4,10 +4,10 @@ import math
 
 import pytest
 from command import run
+from ordinate.cli.surrogate_runs import RUN_FLAGS as SURROGATE
 
 from ordinate.cli.config import format_command, format_toml, merge_flags, read_config
 from ordinate.cli.main import build_parser
-from ordinate.cli.surrogate_runs import RUN_FLAGS as SURROGATE
 from ordinate.cli.tune import REPORT_FLAGS, RUN_FLAGS
 from ordinate.errors import BadInput, BadOption
 
