@@ -6,7 +6,6 @@ beside the readers.
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from ordinate.errors import BadOption, MissingExtra, shorten, suggest_names
-from ordinate.settings import Setting, check_settings
+from ordinate.settings import Seed, Setting, check_settings
 
 AUTO = "auto"
 # What changes when and where the work is done, and no result.
@@ -76,7 +76,7 @@ class SearchSettings:
     jobs: Annotated[
         int, Setting("processes; results do not depend on it", metavar="N", least=1)
     ] = 1
-    seed: Annotated[int, Setting("of splits, models and search", metavar="N", least=0)] = 0
+    seed: Seed = 0
 
     # Model types that auto leaves out, and what to install for them.
     missing: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
