@@ -43,7 +43,7 @@ Level = Annotated[
     float, Setting("level of the confidence intervals", metavar="LEVEL", flag="--interval")
 ]
 Resamples = Annotated[int, Setting("of the bootstrap", metavar="N")]
-Seed = Annotated[int, Setting("of random numbers")]
+Seed = Annotated[int, Setting("of random numbers", least=0)]
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ def test_every_model_on_every_test_set_is_what_python_says():
             assert 1 <= one["sets"]["mean_size"] <= 6
 
 
-def test_the_table_has_intervals_baselines_and_flags():
+def test_the_table_has_intervals_baselines_and_flags(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     ran = run("rank", "-e", "study")
     assert (ran.code, ran.err) == (0, "")
     shown = ran.out.partition("Models on test sets")[2]

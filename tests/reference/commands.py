@@ -647,12 +647,12 @@ def list_surrogates() -> Iterator[Step]:
         "surrogate/train": {
             "params": f"{asked} --params {_give(poly_ridge={'degree': 2})} --models poly_ridge"
             " --blend never --trials 1 --folds 2 -e ridge",
-            "params-of": f"{asked} --models svr --params-of found --folds 2 --trials 1 --blend never"
-            " -e svr",
+            "params-of": f"{asked} --models svr --params-of found --folds 2 --trials 1"
+            " --blend never -e svr",
             "gp": f"{asked} --models gp --params {_give(gp={})} --trials 1 --blend never --folds 2"
             " -e gp",
-            "mlp": f"{asked} --models mlp --params {_give(mlp={})} --trials 1 --blend never --folds 2"
-            " --epochs 4 -e mlp",
+            "mlp": f"{asked} --models mlp --params {_give(mlp={})} --trials 1 --blend never"
+            " --folds 2 --epochs 4 -e mlp",
         },
         "surrogate/ensemble": {
             "kinds": f"{asked} --models svr,poly_ridge --params {_give(svr={}, poly_ridge={})}"

@@ -39,7 +39,7 @@ class Settings(ScreeningSettings):
     ENSEMBLES: ClassVar[tuple[str, ...]] = (VOTE,)
 
     metric: Annotated[
-        str, Setting("name or expression of the metric of labels to tune for", metavar="METRIC")
+        str, Setting("name or expression of one metric of labels", metavar="METRIC")
     ] = "cem_ord"
     decode: Annotated[
         DecodeOption,
@@ -57,13 +57,13 @@ class Settings(ScreeningSettings):
     feature_pattern: Annotated[
         str, Setting("feature sets to use, such as 'tfidf-*'", metavar="GLOB")
     ] = "*"
-    train: Annotated[
+    training_sets: Annotated[
         Sequence[str], Setting("training data to use, by name", metavar="NAME", default="all")
     ] = ()
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        self._set("train", tuple(self.train))
+        self._set("training_sets", tuple(self.training_sets))
         self._set("metric", _parse_metric(self.metric).expression)
         if isinstance(self.decode, str):  # as flags spell it: rounded-mean
             self._set("decode", self.decode.replace("-", "_"))

@@ -192,6 +192,11 @@ class ClassificationTask(Task):
         known = MODEL_TYPES[model_type]
         return known.space, [known.defaults]
 
+    def get_output_shape(self, model_type: str) -> tuple[int, ...]:
+        """Return the shape of what a classifier says of one item: probabilities, or a number."""
+        probable = MODEL_TYPES[model_type].output_type == "probabilities"
+        return (len(self.training.scale),) if probable else ()
+
     def make_fit(self, candidate: Candidate, rows: Rows, new: Rows | None) -> ClassifierFit:
         """Return a fit on some rows of the training data."""
         return ClassifierFit(

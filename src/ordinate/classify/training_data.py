@@ -182,8 +182,8 @@ def _select_stems(experiment: Experiment, requested: Sequence[str]) -> tuple[str
     for stem in requested:
         if stem not in known:
             raise BadOption(
-                f"There is no training data {shorten(stem)} (--train): there is {', '.join(known)}."
-                f"{suggest_names(stem, known)}"
+                f"There is no training data {shorten(stem)} (--training-sets): there is "
+                f"{', '.join(known)}.{suggest_names(stem, known)}"
             )
     return tuple(stem for stem in known if not requested or stem in requested)
 
@@ -227,5 +227,5 @@ def check_same_features(first: DatasetFeatures, other: DatasetFeatures) -> None:
     )
     raise BadInput(
         f"The features of {first.path} and {other.path} are not the same: {difference}. Make both "
-        f"with one extractor, or tune on one of them (--train {first.dataset})."
+        f"with one extractor, or tune on one of them (--training-sets {first.dataset})."
     )

@@ -117,7 +117,7 @@ def _make_task(
 ) -> ClassificationTask:
     """Return the task; whatever is wrong with the data comes out here."""
     training = TrainingData.of(
-        experiment, scale=scale, train=settings.train, pattern=settings.feature_pattern
+        experiment, scale=scale, train=settings.training_sets, pattern=settings.feature_pattern
     )
     task = ClassificationTask(
         root=Path(experiment.root),

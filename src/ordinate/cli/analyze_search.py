@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from ordinate.cli.flags import StorePath
-from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+from ordinate.cli.options import add_command, add_folder_option, add_output_options, write_report
 
 EXAMPLES = """examples:
   ordinate analyze-search -e found
@@ -16,23 +15,14 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "analyze-search",
-        help="show what a search found, and which hyperparameters mattered",
-        description="Show the metrics of a search with their intervals, which hyperparameters "
-        "mattered, and how fits went (learning curves as data: --format json or csv).",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Show the metrics of a search with their intervals, which hyperparameters mattered, and "
+        "how fits went (learning curves as data: --format json or csv).",
+        EXAMPLES,
     )
-    parser.add_argument(
-        "-e",
-        "--experiment",
-        metavar="DIR",
-        type=StorePath,
-        required=True,
-        help="folder of the search, in which models and results are saved",
-    )
+    add_folder_option(parser)
     add_output_options(parser)
     parser.set_defaults(run=run)
 

@@ -4,11 +4,11 @@ import argparse
 from typing import Any
 
 from ordinate.cli.flags import StorePath
-from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+from ordinate.cli.options import add_command, add_output_options, write_report
 from ordinate.errors import BadInput
 
 EXAMPLES = """examples:
-  ordinate compare-searches two gp
+  ordinate compare-searches found two gp
   ordinate compare-searches found
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
@@ -17,14 +17,12 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "compare-searches",
-        help="compare the winners of several regression searches, or the finalists of one",
-        description="Compare regression models on the same test rows: differences of RMSE, MAE and "
-        "R² with intervals.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Compare the winners of several regression searches on the same test rows, or the "
+        "finalists of one: differences of RMSE, MAE and R² with intervals.",
+        EXAMPLES,
     )
     parser.add_argument(
         "folders", metavar="DIR", nargs="+", type=StorePath, help="folders of searches"

@@ -146,7 +146,7 @@ def add_metrics_option(parser: argparse._ActionsContainer) -> None:
 def add_metric_option(parser: argparse._ActionsContainer) -> None:
     """Add the option that names the one metric of a command."""
     help_ = "name or expression of one metric of labels (default: cem_ord)"
-    parser.add_argument("--metric", default="cem_ord", help=help_)
+    parser.add_argument("--metric", metavar="METRIC", default="cem_ord", help=help_)
 
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
@@ -159,6 +159,7 @@ def add_text_file_options(parser: argparse.ArgumentParser) -> None:
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:
     """Add the options of the report: format and file."""
+    add_file_output_options(parser)
     add = parser.add_argument
     add(
         "--format",
@@ -167,12 +168,22 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
         f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
     add(
+        "--details",
+        action="store_true",
+        default=None,
+        help="show on the terminal what files have: full names of models, large tables",
+    )
+
+
+def add_file_output_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options of the file that a command writes."""
+    parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
         help="where to write the report, or the predictions of decode and predict (default: "
         "standard output)",
     )
-    add("--force", action="store_true", help="overwrite existing outputs")
+    parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
 
 def add_threshold_option(parser: argparse._ActionsContainer) -> None:
@@ -204,13 +215,7 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = 
     from ordinate.readers.columns import DataColumns
 
     group = parser.add_argument_group("experiment")
-    group.add_argument(
-        *("-e", "--experiment"),
-        metavar="DIR",
-        type=StorePath,
-        required=required,
-        help="folder of the experiment, as `ordinate init` lays it out",
-    )
+    add_folder_option(group, required=required)
     group.add_argument(
         "--features-base-dir",
         metavar="DIR",
@@ -220,6 +225,28 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = 
     add_flags(group, DataColumns)
     parser.set_defaults(**{one.key: None for one in list_settings(DataColumns)})
     group.add_argument("--scale", help=SCALE_HELP)
+
+
+def add_folder_option(parser: argparse._ActionsContainer, *, required: bool = True) -> None:
+    """Add the option that names the folder of long work."""
+    parser.add_argument(
+        *("-e", "--experiment"),
+        metavar="DIR",
+        type=StorePath,
+        required=required,
+        help="folder of the experiment, as `ordinate init` lays it out, or of a search",
+    )
+
+
+def add_model_option(parser: argparse._ActionsContainer, **more: Any) -> None:
+    """Add the option that names a saved model."""
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="saved model, or how its name alone begins (default: the winner of the latest run; of "
+        "rank, which takes several, all)",
+        **more,
+    )
 
 
 def load_metric_files(paths: Iterable[str]) -> None:
@@ -269,12 +296,17 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
     with replace_atomically(options.output, force=options.force) as report:
         width = find_terminal_width() if report is None else None
         shown = options.format or _infer_format(options.output)
-        details = getattr(options, "details", None)
-        text = render(result(), shown, width=width, details=details)
+        text = render(result(), shown, width=width, details=options.details)
         if report is None:
             sys.stdout.write(text)
         else:
             report.write_text(text, encoding="utf-8", errors="replace")
+
+
+def render_for_terminal(options: argparse.Namespace, result: Any) -> str:
+    """Return the report of a command whose file has something else in it."""
+    width = find_terminal_width()
+    return render(result, options.format or "text", width=width, details=options.details)
 
 
 def _infer_format(output: str | None) -> str:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
-    REPORT_FORMATS,
-    HelpFormatter,
+    add_command,
     add_experiment_options,
+    add_model_option,
+    add_output_options,
     list_inputs,
     open_experiment,
+    render_for_terminal,
 )
 from ordinate.errors import BadOption
 
@@ -23,7 +25,7 @@ EXAMPLES = """examples:
   ordinate predict -e study
   ordinate predict -e study --model tfidf_word-logistic --data new.csv -o levels.csv
   ordinate predict -e study --data study/ml-test-data/test.csv -o test.parquet --force
-  ordinate predict -e study --features new/tfidf_word -o levels.csv
+  ordinate predict -e study --feature-folder new/tfidf_word -o levels.csv
 
 columns: id (or row), level (by the decision rule of tuning), argmax, rounded_mean, p_LEVEL for each
 level of the full scale, set_low and set_high (the conformal prediction set)
@@ -34,23 +36,17 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "predict",
-        help="predict levels with a saved model",
-        description="Predict levels with a model that `ordinate tune` saved: for new texts, whose "
-        "features the stored extractors make, for a folder of features, or without either for all "
-        "test sets of the experiment, into predictions/MODEL/DATA.csv.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Predict levels with a model that `ordinate tune` saved: for new texts, whose features the "
+        "stored extractors make, for a folder of features, or without either for all test sets of "
+        "the experiment, into predictions/MODEL/DATA.csv. Other predictions go to standard output "
+        "or to a file, .csv or .parquet.",
+        EXAMPLES,
     )
     add_experiment_options(parser)
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="NAME",
-        help="saved model, or how its name alone begins (default: the winner of the latest run)",
-    )
+    add_model_option(parser)
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--data",
@@ -59,20 +55,12 @@ def add_to(commands: Any) -> None:
         help="file of texts, or a data file of the experiment",
     )
     either.add_argument(
-        "--features",
+        "--feature-folder",
         metavar="DIR",
         type=InputPath,
         help="folder of features for one data set, of the model's own set",
     )
-    add(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="where to write the predictions: .csv or .parquet (default: predictions in the "
-        "experiment for its own data, else standard output)",
-    )
-    add("--format", choices=REPORT_FORMATS, default="text", help="how to write the report")
-    add("--force", action="store_true", help="overwrite existing outputs")
+    add_output_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -80,7 +68,6 @@ def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
     from ordinate.classify.predictions import check_suffix
     from ordinate.classify.trained_model import load_model
-    from ordinate.render import render
 
     if options.output is not None:
         check_suffix(options.output)
@@ -92,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         from ordinate.classify.batch_prediction import predict_datasets
 
         result = predict_datasets(experiment, model, stems, force=options.force)
-        sys.stdout.write(render(result, options.format))
+        sys.stdout.write(render_for_terminal(options, result))
         return 0
     _write_predictions(options, experiment, model, stems)
     return 0
@@ -114,7 +101,7 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
 
     from ordinate.classify.system_predictions import select_test_sets
 
-    if options.features is not None:
+    if options.feature_folder is not None:
         return []
     if options.data is None:
         stems = select_test_sets(experiment)
@@ -133,7 +120,7 @@ def _write_predictions(
 ) -> None:
     from ordinate.classify.batch_prediction import PredictionReport, predict_items
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records, render
+    from ordinate.render import csv_records
 
     check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
@@ -142,10 +129,10 @@ def _write_predictions(
         result, predictions = PredictionReport(model, (predicted,)), predicted.predictions
         if out is None:
             sys.stdout.write(csv_records.render(predictions.rows(), predictions.columns()))
-            sys.stderr.write(render(result, options.format))
+            sys.stderr.write(render_for_terminal(options, result))
         else:
             predictions.write(out)
-            sys.stdout.write(render(result, options.format))
+            sys.stdout.write(render_for_terminal(options, result))
 
 
 def _load_items(
@@ -159,6 +146,6 @@ def _load_items(
 
     if stems:
         return load_experiment_items(experiment, model, stems[0])
-    if options.features is not None:
-        return load_feature_items(model, options.features, options.id_column)
+    if options.feature_folder is not None:
+        return load_feature_items(model, options.feature_folder, options.id_column)
     return load_data_items(experiment, model, options.data)

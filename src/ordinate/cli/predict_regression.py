@@ -4,9 +4,12 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.flags import InputPath, StorePath
+from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
+    add_file_output_options,
+    add_folder_option,
+    add_model_option,
     add_text_file_options,
     list_inputs,
 )
@@ -21,39 +24,29 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "predict-regression",
-        help="predict new rows with a saved regression model",
-        description="Predict new rows with their intervals. Columns: row, prediction, lower, upper "
-        "and, where members of an ensemble lie apart, spread.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Predict new rows with their intervals. Columns: row, prediction, lower, upper and, where "
+        "members of an ensemble lie apart, spread. The file is .csv or .parquet.",
+        EXAMPLES,
     )
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "data",
         metavar="DATA",
         type=InputPath,
         help="CSV or Parquet with the columns that were learned from",
     )
-    add(
-        "-e",
-        "--experiment",
-        metavar="DIR",
-        type=StorePath,
-        required=True,
-        help="folder of the search, in which models and results are saved",
+    add_folder_option(parser)
+    add_model_option(parser)
+    parser.add_argument(
+        "--alpha",
+        metavar="X",
+        type=float,
+        help="share of targets outside their prediction intervals (default: as tuned)",
     )
-    add(
-        "--model",
-        metavar="NAME",
-        help="saved model, or how its name alone begins (default: the winner of the latest run)",
-    )
-    add("--alpha", type=float, help="share of targets outside their intervals (default: as tuned)")
     add_text_file_options(parser)
-    add("-o", "--output", metavar="OUT", help=".csv or .parquet (default: CSV, standard output)")
-    add("--force", action="store_true", help="overwrite existing outputs")
+    add_file_output_options(parser)
     parser.set_defaults(run=run)
 
 

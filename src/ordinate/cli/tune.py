@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ordinate.classify.settings import Settings
 from ordinate.cli.flags import InputPath, StorePath
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
     add_experiment_options,
     add_metric_file_option,
     open_experiment,
@@ -54,15 +54,13 @@ DATA_FLAGS: dict[str, type] = {
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "tune",
-        help="find the best model for a metric, from labelled data and feature sets",
-        description="Screen feature sets with a cheap model, search models on the best of them, "
-        "and save the one that does best by cross-validation for any metric of labels. Test data "
-        "select nothing: the winner is tested on them once.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Screen feature sets with a cheap model, search models on the best of them, and save the "
+        "one that does best by cross-validation for any metric of labels. Test data select "
+        "nothing: the winner is tested on them once.",
+        EXAMPLES,
     )
     add_experiment_options(parser, required=False)
     add_search_flags(parser, Settings)

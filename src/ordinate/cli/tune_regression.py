@@ -4,9 +4,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, StorePath, parse_names
+from ordinate.cli.flags import InputPath, StorePath, add_flags, parse_names
 from ordinate.cli.options import (
-    HelpFormatter,
+    add_command,
+    add_folder_option,
     add_text_file_options,
     write_report,
 )
@@ -17,6 +18,7 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption, BadOutput
+from ordinate.readers.columns import DataColumns, RegressionColumns
 from ordinate.regress.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,28 +60,21 @@ DATA_FLAGS: dict[str, type] = {
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "tune-regression",
-        help="find the best regression model for a table of numbers",
-        description="Search several model types, blend the best of each, save them, and test the "
-        "winner, with errors and prediction intervals in the unit of the target.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
+        "Search several model types, blend the best of each, save them, and test the winner, with "
+        "errors and prediction intervals in the unit of the target.",
+        EXAMPLES,
     )
-    add = parser.add_argument_group("data").add_argument
+    group = parser.add_argument_group("data")
+    add = group.add_argument
     add("data", nargs="?", metavar="DATA", type=InputPath, help="CSV or Parquet, a row per item")
-    add("--target", metavar="COL", help="column of the targets: what to predict")
-    add("--unit", help="of the target, such as kg/m³")
+    add_flags(group, RegressionColumns, ("target",))
+    add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
-    add("--group-column", metavar="COL", help="column of clusters of items (writers, …)")
-    add(
-        "-e",
-        "--experiment",
-        metavar="DIR",
-        type=StorePath,
-        help="folder of the search, in which models and results are saved",
-    )
+    add_flags(group, DataColumns, ("group",))
+    add_folder_option(group, required=False)
     add(
         "--params-of",
         metavar="DIR",

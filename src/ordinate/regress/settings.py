@@ -60,7 +60,7 @@ class Settings(SearchSettings):
         ),
     ] = "auto"
     alpha: Annotated[
-        float, Setting("share of targets outside their prediction intervals", metavar="SHARE")
+        float, Setting("share of targets outside their prediction intervals", metavar="X")
     ] = 0.1
     shift: Annotated[
         str | None,

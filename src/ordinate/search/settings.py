@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from ordinate.errors import BadOption, MissingExtra, shorten, suggest_names
-from ordinate.settings import Setting, check_settings
+from ordinate.settings import Seed, Setting, check_settings
 
 AUTO = "auto"
 # What changes when and where the work is done, and no result.
@@ -76,9 +76,10 @@ class SearchSettings:
     jobs: Annotated[
         int, Setting("processes; results do not depend on it", metavar="N", least=1)
     ] = 1
-    seed: Annotated[int, Setting("of splits, models and search", metavar="N", least=0)] = 0
+    seed: Seed = 0
 
-    missing: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    # Model types that auto leaves out, and what to install for them.
+    missing: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
@@ -209,7 +210,7 @@ class SearchSettings:
         there = tuple(name for name in preset.models if name not in refused)
         if not set(there) - set(self.ENSEMBLES):
             raise next(iter(refused.values()))  # which says what to install
-        self._set("missing", tuple(refused))
+        self._set("missing", {name: str(reason) for name, reason in refused.items()})
         return there
 
 

@@ -187,6 +187,11 @@ class Task(ABC):
     def get_space(self, model_type: str) -> tuple[SearchSpace, Sequence[dict[str, Any]]]:
         """Return the search space of a model type, and its defaults, which are tried first."""
 
+    def get_output_shape(self, model_type: str) -> tuple[int, ...]:
+        """Return the shape of what a model says of one item; that of a number is empty."""
+        del model_type
+        return ()
+
     @abstractmethod
     def make_fit(self, candidate: Candidate, rows: Rows, new: Rows | None) -> Fit:
         """Return a fit on some rows of the data, which predicts other ones, if any."""

@@ -174,8 +174,9 @@ def _collect_notes(
         if reasons:
             failed = f"{len(reasons)} of {len(study.trials)} trials failed"
             yield f"{study.key}: {failed}: {reasons[0]}"
-    if task.settings.missing:
-        yield f"Not installed, so not tried: {', '.join(task.settings.missing)}."
+    if missing := task.settings.missing:
+        advice = next(iter(missing.values()))
+        yield f"Not installed, so not tried: {', '.join(missing)}. {advice}"
     yield from task.list_notes(selection)
 
 

@@ -34,7 +34,6 @@ def describe_tuning(result: "TuningResult") -> Document:
         *report.build_test_blocks(result),
         *_build_nested_blocks(result),
         *_build_screening_blocks(result),
-        _build_hyperparameter_grid(result),
     ]
     notes = [*report.describe_source(result), OPTIMISM_NOTE, *report.describe_methods(result)]
     return Document(
@@ -42,6 +41,7 @@ def describe_tuning(result: "TuningResult") -> Document:
         tuple(blocks),
         describe_winner(result),
         (*result.notes, *notes),
+        (_build_finalist_grid(result),),
     )
 
 
@@ -114,13 +114,15 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
     return [Grid(title, header, rows), *([" ".join(lines)] if lines else [])]
 
 
-def _build_hyperparameter_grid(result: "TuningResult") -> Grid:
+def _build_finalist_grid(result: "TuningResult") -> Grid:
+    """Return the full names of saved models, and their hyperparameters."""
     titles = {one.name: one.title for one in result.finalists}
     rows = tuple(
-        (one.title, _format_hyperparameters(_get_hyperparameters(one, titles)))
+        (one.title, one.name, _format_hyperparameters(_get_hyperparameters(one, titles)))
         for one in result.finalists
     )
-    return Grid("Hyperparameters of the finalists", ("model", "hyperparameters"), rows, left=2)
+    header = ("model", "saved as", "hyperparameters")
+    return Grid("Finalists: their names and hyperparameters", header, rows, left=3)
 
 
 def _get_hyperparameters(one: "Finalist", titles: Mapping[str, str]) -> Mapping[str, Any]:
