@@ -228,7 +228,7 @@ def test_a_folder_of_features_gives_what_the_data_set_gives(study, names):
 
 def test_folders_of_features_that_do_not_fit_are_refused(study, names):
     model, vote = (load_model(study, names[key]) for key in ("strong", "vote"))
-    with pytest.raises(BadInput, match=r"no folder 'nowhere' \(--features\)"):
+    with pytest.raises(BadInput, match=r"no folder 'nowhere' \(--feature-folder\)"):
         load_feature_items(model, "nowhere")
     with pytest.raises(BadInput, match="needs the feature sets strong, weak, each in a subfolder"):
         load_feature_items(vote, "study/features/strong/test")
@@ -249,7 +249,7 @@ def test_training_data_are_predicted_with_a_warning(study, names):
 def test_new_texts_need_a_maker_of_their_features(study, names):
     Path("new.csv").write_text("id,text\nn1,Hello.\n")
     model = load_model(study, names["strong"])
-    with pytest.raises(BadInput, match=r"'strong' has no extractor .*--features"):
+    with pytest.raises(BadInput, match=r"'strong' has no extractor .*--feature-folder"):
         load_data_items(study, model, "new.csv")
     with pytest.raises(BadInput, match=r"There is no file 'newer.csv' \(--data\)"):
         load_data_items(study, model, "newer.csv")

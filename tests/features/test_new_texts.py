@@ -56,7 +56,7 @@ def test_the_extractor_stays_though_the_training_data_change(root):
 
 def test_a_set_without_extractor_cannot_serve_new_texts(experiment):
     (experiment.features_dir / "mine" / "one").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"'mine' has no extractor .* --features"):
+    with pytest.raises(BadInput, match=r"'mine' has no extractor .* --feature-folder"):
         load_extractor(experiment, "mine")
 
 

@@ -232,7 +232,7 @@ def test_features_that_were_made_of_nobody_knows_what_are_refused(experiment):
 def test_paths_that_no_file_system_holds_are_not_there(experiment):
     with pytest.raises(BadInput, match=r"There is no file 'xxx.* \(--data\)"):
         load_data_items(experiment, None, LONG)
-    with pytest.raises(BadInput, match=r"There is no folder 'xxx.* \(--features\)"):
+    with pytest.raises(BadInput, match=r"There is no folder 'xxx.* \(--feature-folder\)"):
         load_feature_items(None, LONG)
     with pytest.raises(BadInput, match=r"The folder 'xxx.* is not there"):
         Experiment.open(LONG)

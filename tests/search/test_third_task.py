@@ -206,7 +206,7 @@ def test_the_best_model_wins_by_cross_validation(finished):
 def test_results_are_written_and_reported_in_every_form(finished):
     root, result = finished
     assert (root / "results/summary.md").read_text() == render(result, "markdown")
-    text = " ".join(str(result).split())
+    text = " ".join(render(result, "text").split())
     assert f"Tuned for deviance on {result.source.n} items" in text
     assert "The best model is ridge: deviance " in text
     assert "penalty=" in text

@@ -151,7 +151,7 @@ def load_feature_items(
     """
     base = Path(folder)
     if not _exists(base, Path.is_dir):
-        raise BadInput(f"There is no folder {shorten(folder)} (--features).")
+        raise BadInput(f"There is no folder {shorten(folder)} (--feature-folder).")
     features, ids = {}, []
     for name in model.sets:
         place = base if len(model.sets) == 1 else resolve_inside(base, name)

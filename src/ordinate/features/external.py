@@ -300,7 +300,7 @@ class FittedExternal(FittedExtractor):
             raise BadInput(
                 f"These features were brought in {self.extractor.path}: nothing can make them of "
                 "new texts. Make them as those were made, in a folder with one file of them, and "
-                "pass it with --features instead of the texts."
+                "pass it with --feature-folder instead of the texts."
             )
         return self.extractor.rows(items.dataset)[items.first : items.first + items.n]
 

@@ -89,7 +89,7 @@ def load_extractor(experiment: Experiment, set_name: str) -> StoredExtractor:
         raise BadInput(
             f"The feature set {set_name!r} has no extractor in {folder}: it was not made by "
             "`ordinate features`, so no features of new texts can be made. Make them as the others "
-            "were made, and pass them with --features."
+            "were made, and pass them with --feature-folder."
         )
     manifest = Manifest.read(folder)
     manifest.verify(folder)
