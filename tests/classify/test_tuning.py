@@ -225,7 +225,7 @@ def test_training_files_are_pooled_or_chosen(tmp_path):
     write_data(root, "ml-training-data", "more", labels)
     write_features(root, "strong", "more", labels, rng=np.random.default_rng(5))
     assert tuned(root).source.n == 84
-    only = tuned(root, replace(QUICK, train=["train"]))
+    only = tuned(root, replace(QUICK, training_sets=["train"]))
     assert (only.source.n, only.source.training) == (60, ("train",))
 
 

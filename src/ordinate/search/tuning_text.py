@@ -111,7 +111,8 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
         for one in result.screened
         if one.discard_reason and not one.failed
     ]
-    return [Grid(title, header, rows), *([" ".join(lines)] if lines else [])]
+    grid = Grid(title, header, rows, optional=("chance", "best constant"))
+    return [grid, *([" ".join(lines)] if lines else [])]
 
 
 def _build_finalist_grid(result: "TuningResult") -> Grid:
