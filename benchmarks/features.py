@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from essays import FOLDS, counted, folds, read
 from ordinate import Scale
-from ordinate.classify.cross_validation import join_folds
 from ordinate.classify.cross_validation import split_folds as inner_folds
 from ordinate.classify.decision_rules import CalibrationPlan
 from ordinate.features import FeatureExtractor, Items
@@ -44,6 +43,7 @@ from ordinate.results.leaderboard import (
     resolve_settings,
 )
 from ordinate.scale.encoding import Groups
+from ordinate.search.fits import join_folds
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
 

@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from essays import FOLDS, Essays, counted, folds, read
-from ordinate.classify.decision_rules import CalibrationPlan
-from ordinate.classify.finalists import EvaluatedCandidate
-from ordinate.classify.search_context import SearchContext
-from ordinate.classify.selection import ModelSelection, select_model
+from ordinate.classify.decision_rules import METRIC_OPTIMAL, CalibrationPlan
 from ordinate.classify.settings import Settings
+from ordinate.classify.task import ClassificationTask
+from ordinate.classify.trained_model import load_model
 from ordinate.classify.training_data import TrainingData
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.workers import WorkerPool
@@ -44,6 +43,9 @@ from ordinate.results.leaderboard import (
     resolve_settings,
 )
 from ordinate.scale.encoding import Groups
+from ordinate.search.saved_models import save_candidates, save_ensemble
+from ordinate.search.selection import select_model
+from ordinate.search.task import Ensemble, Selected
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
 
@@ -53,7 +55,7 @@ METRICS = {"quadratic_kappa": "QWK", "cem_ord": "CEM", "mae": "MAE", "accuracy":
 TUNED, WORDS, LETTERS, LENGTH = "tuned", "word TF-IDF", "character TF-IDF", "length alone"
 SYSTEMS = (TUNED, WORDS, LETTERS, LENGTH)
 SETTINGS = Settings(
-    metric="cem_ord", models="logistic,threshold,vote", stage2_trials=TRIALS, jobs=PROCESSES
+    metric="cem_ord", models="logistic,threshold,vote", trials=TRIALS, jobs=PROCESSES
 )
 
 
@@ -91,28 +93,29 @@ def tuned(
         experiment = laid_out(essays, train, test, Path(folder))
         training = TrainingData.of(experiment, scale="cefr")
         with WorkerPool(settings.jobs) as workers:
-            bench = SearchContext(training, settings, workers)
-            choice = select_model(bench)
-            matrices = {
-                name: experiment.features(name, "test").matrix for name in choice.winner.sets
-            }
-            return _decoded(bench, choice, matrices), choice.winner.title
-
-
-def _decoded(
-    bench: SearchContext, choice: ModelSelection, matrices: dict[str, Any]
-) -> dict[str, Array]:
-    """Return the predictions of the winner, decoded for each metric out of fold."""
-    winner, scale, predictions = choice.winner, bench.training.scale, {}
-    for name in METRICS:
-        if isinstance(winner, EvaluatedCandidate):
-            kind = winner.candidate.model_type
-            plan = CalibrationPlan.of(
-                kind, scale, find_metric(name), weighted=winner.candidate.weighted
+            task = ClassificationTask(
+                root=Path(folder), settings=settings, workers=workers, training=training
             )
-        else:
-            plan = CalibrationPlan(scale, find_metric(name))
-        predictions[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["metric_optimal"]
+            winner = select_model(task).winner
+            return _decoded(task, winner), winner.title
+
+
+def _decoded(task: ClassificationTask, winner: Selected) -> dict[str, Array]:
+    """Return the test predictions of the winner, decoded for each metric out of fold."""
+    experiment, scale = task.training.experiment, task.training.scale
+    origin = {"run": "merlin", "command": "merlin"}
+    (name, *_) = save_candidates(task, winner.members, **origin)
+    if isinstance(winner, Ensemble):
+        name = save_ensemble(task, winner, **origin)
+    model = load_model(experiment, name)
+    outputs = model.compute_outputs({one: experiment.features(one, "test") for one in model.sets})
+    predictions = {}
+    for metric in METRICS:
+        if isinstance(winner, Ensemble):
+            winner = replace(winner, rule=CalibrationPlan(scale, find_metric(metric)))
+        for_metric = replace(task, settings=replace(task.settings, metric=metric))
+        calibration = for_metric.fit_calibration(winner)
+        predictions[metric] = calibration.levels_by_rule(outputs)[METRIC_OPTIMAL]
     return predictions
 
 
@@ -309,7 +312,7 @@ def main() -> None:
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()
     essays = read(options.file)
-    settings = replace(SETTINGS, stage2_trials=2) if options.quick else SETTINGS
+    settings = replace(SETTINGS, trials=2) if options.quick else SETTINGS
     seeds, parts = (SEEDS[:1], 1) if options.quick else (SEEDS, FOLDS)
     text = page(essays, [run(essays, seed, settings, parts) for seed in seeds])
     print(text)

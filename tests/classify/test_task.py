@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 from classifier_fits import draw_items, make_fit, predict_out_of_fold
 from experiments import CEFR, lay_out
+from tuned_experiments import open_task
 
 from ordinate.classify.class_weights import compute_class_weights
 from ordinate.classify.cross_validation import split_folds
 from ordinate.classify.decision_rules import DECISION_RULES, METRIC_OPTIMAL, CalibrationPlan
-from ordinate.classify.settings import Settings
-from ordinate.classify.task import ClassificationTask, LabelledFeatures
-from ordinate.classify.training_data import TrainingData
+from ordinate.classify.task import LabelledFeatures
 from ordinate.errors import NotApplicable
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import find_metric
 from ordinate.models.classifiers import load_classifier
 from ordinate.scale import Scale
@@ -29,12 +26,6 @@ SCALE = Scale.of("A1,A2,B1,B2")
 @pytest.fixture(scope="module")
 def data():
     return draw_items(0)
-
-
-def open_task(root, **settings) -> ClassificationTask:
-    training = TrainingData.of(Experiment.open(root))
-    chosen = Settings(**{"models": "logistic", "folds": 3} | settings)
-    return ClassificationTask(root=root, settings=chosen, workers=WorkerPool(1), training=training)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +195,7 @@ def test_a_changed_label_changes_digests(task, tmp_path):
 def test_given_hyperparameters_make_a_study_of_their_own(task, root):
     key, given = StudyKey("strong", "logistic"), open_task(root, params={"logistic": {"C": 2.0}})
     assert given.name_study(key) != task.name_study(key)
-    space, defaults = given.get_space("logistic")
+    space, defaults = given.select_space("logistic")
     assert (space(None)["C"], list(defaults)) == (2.0, [])
     assert given.settings.count_trials("logistic") == 1
 

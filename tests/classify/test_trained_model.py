@@ -65,42 +65,9 @@ def test_models_are_found_by_name_by_beginning_and_as_the_winner(study, names):
     assert load_model(study).name == names["weak"]
     assert [one.name for one in load_models(study)] == sorted(names.values())
     assert [one.name for one in load_models(study, ["weak", names["weak"]])] == [names["weak"]]
-
-
-def test_an_unclear_name_is_refused_with_what_there_is(study):
-    with pytest.raises(BadOption, match=r"Several models begin with 'strong' .*strong-logistic"):
-        load_model(study, "strong")
-    with pytest.raises(BadOption, match=r"There is no model 'weak-logistik' .*Did you mean 'weak-"):
-        load_model(study, "weak-logistik")
-    with pytest.raises(BadInput, match="leaves the folder"):
-        load_model(study, "../study")
-
-
-def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
-    shutil.rmtree("study/results")
-    with pytest.raises(BadOption, match="Name one with --model"):
-        load_model(study)
-    for key in ("weak", "scores", "vote"):
-        shutil.rmtree(study.folder("models") / names[key])
-    assert load_model(study).name == names["strong"]
     shutil.rmtree("study/models")
-    with pytest.raises(BadInput, match=r"no saved models .* ordinate tune -e study"):
-        load_model(study)
     with pytest.raises(BadInput, match="no saved models"):
         load_models(study)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", "'winner' is missing. Name one"),
-        ('{"winner": "gone"}', "'gone' won, and there is no"),
-    ],
-)
-def test_a_result_that_names_no_model_is_refused(study, content, message):
-    (study.folder("results") / "results.json").write_text(content)
-    with pytest.raises(BadStore, match=message):
-        load_model(study)
 
 
 # --- what was tampered with ----------------------------------------------------------------------
@@ -175,21 +142,6 @@ def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
     (folder / "calibration.json").write_text("[]")
     reseal(folder)
     with pytest.raises(BadStore, match="is no calibration"):
-        load_model(study, names["strong"])
-
-
-def test_a_model_of_another_task_of_another_name_or_without_a_description_is_refused(study, names):
-    folder = study.folder("models") / names["strong"]
-    for changes in ({"artifact": "features"}, {"task": "regression"}):
-        reseal(folder, **changes)
-        with pytest.raises(BadStore, match="holds no model of classification, by its manifest"):
-            load_model(study, names["strong"])
-    reseal(folder, name="weak", task="classification")
-    with pytest.raises(BadStore, match="holds 'weak': it was moved or mixed up"):
-        load_model(study, names["strong"])
-    (folder / "description.json").unlink()
-    reseal(folder)
-    with pytest.raises(BadStore, match=r"has no description.json.* Tune again"):
         load_model(study, names["strong"])
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments import CEFR, lay_out, models_of, results_of, write_data, write_features
+from experiments import CEFR, lay_out, write_data, write_features
 from tuned_experiments import QUICK, read_results, tuned
 
 from ordinate.classify.cross_validation import (
@@ -65,22 +65,6 @@ def test_the_value_of_a_model_is_that_of_one_table_over_all_folds(finished):
     assert model.manifest.config["cross_validation"] == found
 
 
-def test_four_files_tell_what_was_found_with_full_precision_and_no_time(finished):
-    root, result = finished
-    folder = root / "results"
-    written = {path.name: path.read_bytes() for path in folder.glob("*.*") if path.suffix != ".db"}
-    assert sorted(written) == ["results.json", "summary.md", "test_predictions.json", "trials.json"]
-    assert read_results(root) == json.loads(json.dumps(result.to_dict()))
-    assert read_results(root)["winning"]["cross_validation"]["value"] == result.winner.value
-    trials = json.loads(written["trials.json"])
-    assert [len(study["trials"]) for study in trials["studies"]] == [3, 3]
-    assert trials["studies"][0]["trials"][0]["after_folds"].keys() == {"1", "2"}
-    own = folder / "runs" / result.run
-    assert {path.name for path in own.iterdir()} == {*written, "manifest.json"}
-    assert {name: (own / name).read_bytes() for name in written} == written
-    Manifest.read(own).verify(own)
-
-
 def test_what_the_winner_predicts_for_test_items_is_written(finished):
     root, _ = finished
     experiment = Experiment.open(root)
@@ -135,46 +119,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
     assert {"low", "high", "best_constant", "chance", "flag"} <= result.rows()[0].keys()
 
 
-def test_a_second_run_finds_everything_and_writes_the_same(copied):
-    before = results_of(copied) | models_of(copied)
-    stages = []
-    tuned(copied, progress=lambda *told: stages.append(told))
-    assert results_of(copied) | models_of(copied) == before
-    assert not list(copied.rglob(".ordinate-*"))
-    assert not (copied / ".lock").exists()
-
-
-def test_fewer_trials_than_there_are_give_the_result_of_fewer(copied):
-    before = results_of(copied)
-    tuned(copied, replace(QUICK, trials=5))
-    tuned(copied)
-    after = results_of(copied)
-    assert {name: after[name] for name in before} == before  # the other run has tests of its own
-
-
-def test_processes_do_not_change_the_result(finished, tmp_path):
-    other = lay_out(tmp_path / "other", sets=("strong", "weak", "noise"))
-    tuned(other, replace(QUICK, jobs=2))
-    assert results_of(other) == results_of(finished[0])
-    assert models_of(other) == models_of(finished[0])
-
-
 # --- what it is decided by -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_test_labels_change_neither_models_nor_choices(finished, tmp_path, seed):
-    root, result = finished
-    other = lay_out(tmp_path / "other", sets=("strong", "weak", "noise"))
-    labels = np.random.default_rng(seed).choice(CEFR, 24).tolist()
-    write_data(other, "ml-test-data", "test", labels)
-    changed = tuned(other)
-    assert models_of(other) == models_of(root)
-    assert changed.winner == result.winner
-    assert changed.list_trials() == result.list_trials()
-    of_test = {"tests": [], "summary": []}
-    assert changed.to_dict() | of_test == result.to_dict() | of_test
-    assert changed.tests[0].evaluation.value != result.tests[0].evaluation.value
 
 
 def test_optimism_is_positive_where_cross_validation_was_optimistic(finished):

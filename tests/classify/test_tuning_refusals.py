@@ -1,19 +1,15 @@
 """Tuning that is refused: settings, data, and damaged caches."""
 
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments import CEFR, lay_out, results_of, write_data, write_features
+from experiments import CEFR, lay_out, write_data, write_features
 from tuned_experiments import QUICK, read_results, tuned
 
 from ordinate.classify.settings import Settings
-from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
-from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import compute_digest
-from ordinate.search.fits import FitOutputs
+from ordinate.errors import BadInput, BadOption, OffScale, OrdinateError
 
 # --- what is refused -----------------------------------------------------------------------------
 
@@ -112,60 +108,6 @@ def test_training_files_with_other_features_are_an_error(copied):
         tuned(copied)
 
 
-def test_a_saved_model_that_was_changed_is_refused(copied, finished):
-    (path,) = (copied / "models" / finished[1].winner.name).glob("out_of_fold.npz")
-    path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(BadStore, match=f"remove {path.parent} and repeat the command"):
-        tuned(copied)
-
-
-def test_what_is_kept_of_screening_is_made_again_if_it_is_damaged(copied):
-    before = results_of(copied)
-    for path in (copied / "results/screening").iterdir():
-        path.write_text("{")
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-@pytest.mark.parametrize("entry", [99, True], ids=str)
-def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
-    before = results_of(copied)
-    for path in _records(copied):
-        record = json.loads(path.read_text())
-        del record["digest"]
-        record["predictions"]["metric_optimal"][0] = entry
-        code = compute_digest({"name": path.name, "record": record}, length=64)
-        path.write_text(json.dumps(record | {"digest": code}))
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def test_a_record_that_is_not_as_it_was_kept_is_made_again(copied):
-    before = results_of(copied)
-    for path in _records(copied):
-        record = json.loads(path.read_text())
-        levels = record["predictions"]["metric_optimal"]
-        record["predictions"]["metric_optimal"] = [(level + 1) % 6 for level in levels]
-        path.write_text(json.dumps(record))
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def test_a_record_under_the_name_of_another_is_made_again(copied):
-    first, *others = sorted((copied / "results/screening").iterdir())
-    before = results_of(copied)
-    for other in others:
-        other.write_bytes(first.read_bytes())
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def _records(root):
-    found = list((root / "results/screening").iterdir())
-    assert len(found) == 3
-    return found
-
-
 def test_ids_that_were_corrected_count_for_training_and_test(copied):
     before = read_results(copied)
     _shuffle(copied / "features/strong/test/ids.csv")
@@ -181,18 +123,6 @@ def test_ids_that_were_corrected_count_for_training_and_test(copied):
 def _shuffle(path):
     header, *lines = path.read_text().splitlines()
     path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
-
-
-def test_saved_outputs_that_do_not_fit_the_items_are_refused(copied, finished):
-    folder = copied / "models" / finished[1].winner.name
-    FitOutputs(np.zeros((3, 6))).save(folder / "out_of_fold.npz")
-    old = Manifest.read(folder)
-    known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
-    Manifest.of(folder, "model", folder.name, **known).write(folder)
-    with pytest.raises(
-        BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"
-    ):
-        tuned(copied)
 
 
 def test_a_whole_option_is_refused_as_an_error_of_options():

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments import lay_out
+from tuned_experiments import open_task
 
 from ordinate.classify.settings import Settings
 from ordinate.classify.task import ClassificationTask
 from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
+from ordinate.search.fits import FitOutputs
+from ordinate.search.task import Candidate, Ensemble, EvaluatedCandidate
 
 SETTINGS = Settings(models="logistic,threshold,regression,vote", trials=1, folds=3, top_k=2)
 
@@ -76,3 +79,12 @@ def test_one_model_makes_no_vote(tmp_path):
     result = tune_experiment(Experiment.open(root), settings)
     assert result.ensemble is None
     assert "There is no vote" in str(result)
+
+
+def test_of_equals_a_single_model_wins(voted):
+    task = open_task(voted[0])
+    candidate = Candidate("strong", "logistic", {})
+    alone = EvaluatedCandidate(candidate, FitOutputs(np.ones(1)), 0.5, None)
+    vote = Ensemble("vote", (alone, alone), None, alone.outputs, 0.5, None)
+    assert task.select_winner([alone], vote) is alone
+    assert task.select_winner([alone], replace(vote, value=0.6)).name == "vote"

@@ -1,17 +1,26 @@
-"""Configuration files: every flag of `ordinate tune`, read, refused and written again."""
+"""Configuration files: every flag of a search, read, refused and written again."""
 
 import math
 
 import pytest
 from command import run
-from ordinate.cli.surrogate_runs import RUN_FLAGS as SURROGATE
 
+from ordinate.classify.settings import Settings as ClassificationSettings
+from ordinate.cli import tune, tune_regression
 from ordinate.cli.config import format_command, format_toml, merge_flags, read_config
+from ordinate.cli.flags import list_flag_types
 from ordinate.cli.main import build_parser
-from ordinate.cli.tune import REPORT_FLAGS, RUN_FLAGS
+from ordinate.cli.search_runs import REPORT_FLAGS
 from ordinate.errors import BadInput, BadOption
+from ordinate.regress.settings import Settings as RegressionSettings
 
 KINDS = {"top_k": int, "metric": str, "weight_alpha": float, "nested": bool, "train": list}
+FLAGS = {
+    "tune": tune.DATA_FLAGS | list_flag_types(ClassificationSettings) | REPORT_FLAGS,
+    "tune-regression": (
+        tune_regression.DATA_FLAGS | list_flag_types(RegressionSettings) | REPORT_FLAGS
+    ),
+}
 
 
 @pytest.fixture
@@ -108,15 +117,11 @@ def test_a_command_can_be_given_again():
     assert text == "ordinate tune --top-k 2 --no-nested --weight-metric --train 'a b'"
 
 
-def test_the_file_can_set_every_flag_of_the_command():
-    options = vars(build_parser().parse_args(["tune"]))
-    assert (RUN_FLAGS | REPORT_FLAGS).keys() == options.keys() - {
-        "command",
-        "run",
-        "resumes",
-        "config",
-        "load",
-    }
+@pytest.mark.parametrize("command", FLAGS)
+def test_the_file_can_set_every_flag_of_the_command(command):
+    (commands,) = (one for one in build_parser()._actions if one.dest == "command")
+    flags = {one.dest for one in commands.choices[command]._actions}
+    assert FLAGS[command].keys() == flags - {"help", "config", "load"}
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -130,7 +135,7 @@ def test_a_configuration_file_runs_no_python(tmp_path, config, more):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("kinds", [RUN_FLAGS | REPORT_FLAGS, SURROGATE])
-def test_no_command_takes_code_from_a_configuration_file(config, kinds):
+@pytest.mark.parametrize("command", FLAGS)
+def test_no_command_takes_code_from_a_configuration_file(config, command):
     with pytest.raises(BadOption, match="'load' is no flag of this command"):
-        read_config(config("load = ['own.py']"), kinds)
+        read_config(config("load = ['own.py']"), FLAGS[command])

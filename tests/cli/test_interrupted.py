@@ -17,9 +17,10 @@ def stopped(_):
         ("features tfidf -e DIR", True),
         ("features external -e DIR own.csv", True),
         ("features list -e DIR", False),
-        ("tune-regression data.csv --target y -e found", True),
-        ("predict-regression -e found data.csv", False),
+        ("tune-regression data.csv --target y", True),
+        ("predict-regression data.csv -e found", False),
         ("analyze-search -e found", False),
+        ("compare-searches found", False),
         ("evaluate data.csv", False),
     ],
 )

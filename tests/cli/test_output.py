@@ -73,16 +73,18 @@ def test_a_report_is_written_as_its_file_ends_unless_a_format_is_named(tmp_path,
 # --- what is read is never written ---------------------------------------------------------------
 
 
+SEARCH = ("--target", "density", "--models", "poly_ridge", "--folds", "2", "--trials", "1")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """An experiment with a saved model, and a search for a surrogate."""
+    """An experiment with a saved model, and a search on a table."""
     root = tmp_path_factory.mktemp("finished")
     study = lay_out(root / "study", n=36, sets=("strong",))
-    tune = ("--models", "logistic", "--stage2-trials", "1", "--folds", "2")
+    tune = ("--models", "logistic", "--trials", "1", "--folds", "2")
     assert run("tune", "-e", study, *tune).code == 0
     shutil.copy(locate_example("densities"), root / "densities.csv")
-    train = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
-    assert run("surrogate", "train", root / "densities.csv", *train, "-o", root / "found").code == 0
+    assert run("tune-regression", root / "densities.csv", *SEARCH, "-e", root / "found").code == 0
     return root
 
 
@@ -128,10 +130,11 @@ def contents(folder):
             READ,
         ),
         ("predict -e study --data cefr.csv", "study/ml-training-data/train.csv", KEPT),
-        ("surrogate analyze found", "found/results.json", KEPT),
-        ("surrogate analyze found", "found/runs/report.json", KEPT),
-        ("surrogate compare found", "found/test_predictions.json", KEPT),
-        ("surrogate predict found densities.csv", "densities.csv", READ),
+        ("analyze-search -e found", "found/results/results.json", KEPT),
+        ("analyze-search -e found", "found/results/runs/report.json", KEPT),
+        ("compare-searches found", "found/results/test_predictions.json", KEPT),
+        ("analyze-search -e found", "found/models/report.json", KEPT),
+        ("predict-regression densities.csv -e found", "densities.csv", READ),
         ("predict -e study --data cefr.csv", "study/predictions/mine/x.csv", KEPT),
         ("check -e study --features-base-dir mine", "mine/strong/x.txt", "which is read"),
         ("check -e study --features-base-dir mine", "mine/kept.txt", "which is read"),
@@ -150,7 +153,7 @@ def test_force_does_not_overwrite_what_is_read_or_kept(here, command, output, wh
     [
         ("check -e study", "study/report.json"),
         ("check -e study", "study/reports/check.md"),
-        ("surrogate analyze found", "found/analysis.md"),
+        ("analyze-search -e found", "found/analysis.md"),
         ("evaluate cefr.csv", "results.json"),
     ],
 )
@@ -177,8 +180,8 @@ def test_predictions_may_lie_beside_those_of_an_experiment():
         ("rank -e study --metric mae", "study/ml-training-data", "study/ml-test-data/test.csv"),
         ("rank -e study", "study/ml-training-data", "study/ml-test-data/test.csv"),
         ("check -e study", "study/ml-training-data", "study/models/x.json"),
-        ("surrogate analyze found", "found/trials.json", "found/results.json"),
-        ("surrogate compare found", "found/trials.json", "found/test_predictions.json"),
+        ("analyze-search -e found", "found/results/trials.json", "found/results/results.json"),
+        ("compare-searches found", "found/results/runs", "found/results/test_predictions.json"),
     ],
 )
 def test_what_is_kept_is_not_overwritten_where_a_part_of_it_is_gone(here, command, gone, output):
@@ -193,11 +196,10 @@ def test_what_is_kept_is_not_overwritten_where_a_part_of_it_is_gone(here, comman
 
 @pytest.mark.parametrize("name", ["summary.md", "results.json", "trials.json"])
 def test_a_search_does_not_replace_files_that_no_search_wrote(here, name):
-    Path("mixed").mkdir()
-    Path("mixed", name).write_text("my own")
+    Path("mixed/results").mkdir(parents=True)
+    Path("mixed/results", name).write_text("my own")
     before = contents(here)
-    asked = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
-    ran = run("surrogate", "train", "densities.csv", *asked, "-o", "mixed")
+    ran = run("tune-regression", "densities.csv", *SEARCH, "-e", "mixed")
     assert (ran.code, ran.out) == (2, "")
     assert "was not written by a search" in ran.err
     assert contents(here) == before
@@ -208,15 +210,14 @@ def test_a_search_does_not_replace_files_that_no_search_wrote(here, name):
     [
         ("densities.csv", "study", "is an experiment with texts"),
         ("densities.csv", "study/models/mine", KEPT),
-        ("found/runs/densities.csv", "found", "lies where the results would be written"),
+        ("found/results/densities.csv", "found", "lies where the results would be written"),
     ],
 )
 def test_a_search_is_not_written_over_an_experiment_or_its_own_data(here, data, output, why):
     if data != "densities.csv":
         shutil.copy("densities.csv", data)
     before = contents(here)
-    asked = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
-    ran = run("surrogate", "train", data, *asked, "-o", output)
+    ran = run("tune-regression", data, *SEARCH, "-e", output)
     assert (ran.code, ran.out) == (2, "")
     assert why in ran.err
     assert contents(here) == before

@@ -10,16 +10,17 @@ import tomllib
 
 import pytest
 from command import run
-from experiments import CEFR, lay_out, models_of, results_of
+from experiments import CEFR, lay_out
+from search_cases import read_untimed_files
 
 from ordinate.classify.settings import Settings
-from ordinate.classify.tuning import tune
+from ordinate.classify.tuning import tune_experiment
 from ordinate.cli.tune import EXAMPLES
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.lock import hold_lock
 from ordinate.render import render
 
-QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
+QUICK = ("--models", "logistic", "--trials", "2", "--folds", "3", "--top-k", "1")
 
 
 @pytest.fixture(scope="module")
@@ -41,22 +42,22 @@ def test_the_command_gives_the_numbers_of_python(finished, tmp_path):
     _, ran = finished
     assert (ran.code, ran.err) == (0, "")
     other = lay_out(tmp_path, n=36, sets=("strong", "noise"))
-    settings = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+    settings = Settings(models="logistic", trials=2, folds=3, top_k=1)
     assert json.loads(ran.out) == json.loads(
-        json.dumps(tune(Experiment.open(other), settings).to_dict())
+        json.dumps(tune_experiment(Experiment.open(other), settings).to_dict())
     )
 
 
 def test_the_same_command_writes_the_same(finished):
     root, first = finished
-    before = results_of(root) | models_of(root)
+    before = read_untimed_files(root)
     assert run("tune", "-e", root, *QUICK, "--format", "json") == first
-    assert results_of(root) | models_of(root) == before
+    assert read_untimed_files(root) == before
 
 
 def test_the_resolved_configuration_repeats_the_run(finished, tmp_path):
     root, first = finished
-    (path,) = root.glob("results/*/config.toml")
+    (path,) = root.glob("results/runs/*/config.toml")
     values = tomllib.loads(path.read_text())
     assert values["experiment"] == str(root)
     assert (values["metric"], values["seed"], values["models"]) == ("cem_ord", 0, ["logistic"])
@@ -142,7 +143,7 @@ def test_own_metrics_are_loaded_by_the_flag_alone(root, tmp_path):
     ran = run(*asked, "--load", own)
     assert (ran.code, ran.err) == (0, "")
     assert json.loads(ran.out)["metric"] == "my_share"
-    (kept,) = root.glob("results/my_share-*/manifest.json")
+    (kept,) = root.glob("results/runs/my_share-*/manifest.json")
     assert f"--load {own}" in json.loads(kept.read_text())["command"]
     assert "load" not in tomllib.loads(kept.with_name("config.toml").read_text())
 
@@ -208,9 +209,8 @@ def test_the_help_fits_a_terminal_and_its_examples_parse():
 
 def test_the_summary_is_the_report_as_markdown(finished):
     root, _ = finished
-    result = tune(
-        Experiment.open(root), Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
-    )
-    summary = (root / "ho_multifeat_results/optimization_summary.md").read_text()
+    settings = Settings(models="logistic", trials=2, folds=3, top_k=1)
+    result = tune_experiment(Experiment.open(root), settings)
+    summary = (root / "results/summary.md").read_text()
     assert summary == render(result, "markdown")
     assert summary.startswith("# Tuned for cem")

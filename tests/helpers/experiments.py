@@ -6,7 +6,6 @@ beside the readers.
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -91,39 +90,3 @@ def write_features(
 
 def _column(path: Path, header: str, cells: list[str]) -> None:
     path.write_text("\n".join([header, *cells]) + "\n", encoding="utf-8")
-
-
-def results_of(root: Path) -> dict[str, bytes]:
-    """Return what runs left in their results, but for manifests and studies, in which times are."""
-    return _read_files(root, "results")
-
-
-def models_of(root: Path) -> dict[str, bytes]:
-    """Return the files of all saved models but their manifests, in which times stand."""
-    return _read_files(root, "models")
-
-
-def _read_files(root: Path, folder: str) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted((root / folder).rglob("*"))
-        if path.is_file() and path.name not in {"manifest.json", "studies.db"}
-    }
-
-
-def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
-    """Tune in a process of its own, and log each trial before it is made."""
-    from ordinate.classify.settings import Settings
-    from ordinate.classify.tuning import tune_experiment
-    from ordinate.experiment.folder import Experiment
-    from ordinate.search import hyperparameter_search
-
-    start = hyperparameter_search._start_trial
-
-    def start_logged(task, key, pending, end):
-        with log.open("a", encoding="utf-8") as file:
-            file.write("/".join(filter(None, [task.subset, *key, str(pending.number)])) + "\n")
-        return start(task, key, pending, end)
-
-    hyperparameter_search._start_trial = start_logged
-    tune_experiment(Experiment.open(root), Settings(**settings))

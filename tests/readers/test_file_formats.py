@@ -34,9 +34,9 @@ COMMANDS = {
         *("evaluate-regression", "{}", "--target", "y"),
         *("--predicted", "p", "--interval", "none"),
     ),
-    "surrogate": (
-        *("surrogate", "train", "{}", "--target", "y", "--features", "x,p"),
-        *("--model", "poly_ridge", "--folds", "2", "-o", "{out}"),
+    "tune-regression": (
+        *("tune-regression", "{}", "--target", "y", "--features", "x,p", "--trials", "1"),
+        *("--models", "poly_ridge", "--folds", "2", "-e", "{out}"),
     ),
 }
 NAMES = st.sampled_from([*ROWS, "gold2", "other", "c0", "json"])

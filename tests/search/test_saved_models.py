@@ -9,6 +9,7 @@ from search_cases import seal
 
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.experiment.manifest import Manifest
+from ordinate.search.fits import FitOutputs
 from ordinate.search.saved_models import (
     SHOWN_MODELS,
     find_winner,
@@ -205,15 +206,15 @@ def test_a_damaged_calibration_is_refused(case, winner, content):
         case.load(winner.parents[1])
 
 
-@pytest.mark.parametrize("rows", [None, 3])
-def test_out_of_fold_predictions_that_do_not_fit_the_items_are_refused(case, winner, rows):
-    from ordinate.search.fits import FitOutputs
-
+@pytest.mark.parametrize("spoil", ["no outputs", "fewer items", "more columns"])
+def test_out_of_fold_predictions_that_do_not_fit_the_items_are_refused(case, winner, spoil):
     path = winner / "out_of_fold.npz"
-    if rows is None:
+    outputs = FitOutputs.load(path).predictions
+    if spoil == "no outputs":
         path.write_bytes(b"damaged")
     else:
-        FitOutputs(np.zeros(rows)).save(path)
+        changed = outputs[:3] if spoil == "fewer items" else np.column_stack([outputs, outputs])
+        FitOutputs(changed).save(path)
     seal(winner)
     with pytest.raises(BadStore, match=r"does not hold the out-of-fold predictions for \d+ items"):
         case.tune(winner.parents[1])

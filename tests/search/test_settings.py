@@ -71,7 +71,9 @@ def test_auto_does_without_what_is_not_installed(case, root, monkeypatch):
     chosen = settings(preset="thorough", trials=1, folds=3)
     assert chosen.model_types == (case.model,)
     notes = case.tune(root, chosen).notes
-    assert f"Not installed, so not tried: {', '.join(chosen.missing)}." in notes
+    first, *_ = chosen.missing
+    advice = f"{first} is not there: pip install it"
+    assert f"Not installed, so not tried: {', '.join(chosen.missing)}. {advice}" in notes
     refuse_all_but(monkeypatch, settings)
     with pytest.raises(MissingExtra, match="is not there: pip install it"):
         settings(preset="thorough")

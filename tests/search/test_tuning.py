@@ -5,7 +5,7 @@ import json
 import pytest
 from search_cases import read_untimed_files
 
-from ordinate.errors import BadInput, BadStore, FolderLocked
+from ordinate.errors import BadInput, BadOutput, BadStore, FolderLocked
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
 from ordinate.search import hyperparameter_search, saved_models
@@ -182,6 +182,16 @@ def test_a_second_run_is_told_who_holds_the_folder(case, root):
     with hold_lock(root, "the first"), pytest.raises(FolderLocked, match="the first"):
         case.tune(root)
     assert not (root / "results").exists()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_no_search_wrote_are_not_replaced(case, root, name):
+    (root / "results").mkdir()
+    (root / "results" / name).write_text("my own")
+    before = read_untimed_files(root)
+    with pytest.raises(BadOutput, match=r"was not written by a search.* another folder with -e"):
+        case.tune(root)
+    assert read_untimed_files(root) == before
 
 
 def test_studies_that_are_damaged_begin_anew_once_they_are_moved_away(case, copied, finished):

@@ -43,7 +43,7 @@ from ordinate.features.extraction import find_extractor_identity, read_extractor
 from ordinate.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.results.base import to_json_label
-from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds, run_fit
+from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds
 from ordinate.search.studies import SearchSpace
 from ordinate.search.task import (
     Candidate,
@@ -51,7 +51,6 @@ from ordinate.search.task import (
     EvaluatedCandidate,
     Score,
     Selected,
-    StudyKey,
     Task,
 )
 from ordinate.search.trials import Direction
@@ -190,35 +189,23 @@ class ClassificationTask(Task):
 
     def get_space(self, model_type: str) -> tuple[SearchSpace, Sequence[dict[str, Any]]]:
         """Return the search space of a classifier, and its defaults."""
-        given = self.settings.params.get(model_type)
-        if given is not None:
-            return lambda _: dict(given), []
         known = MODEL_TYPES[model_type]
         return known.space, [known.defaults]
 
-    def make_fold_fits(self, candidate: Candidate) -> Sequence[Fit]:
-        """Return the fit of each fold."""
-        n, fits = len(self.levels), []
-        for number, fold in enumerate(self.folds):
-            train = np.ones(n, bool)
-            train[fold] = False
-            fit = self._make_fit(candidate, np.flatnonzero(train), self.get_rows(fold))
-            fits.append(replace(fit, checkpoint=self.locate_checkpoint(candidate, number)))
-        return fits
+    def get_output_shape(self, model_type: str) -> tuple[int, ...]:
+        """Return the shape of what a classifier says of one item: probabilities, or a number."""
+        probable = MODEL_TYPES[model_type].output_type == "probabilities"
+        return (len(self.training.scale),) if probable else ()
 
-    def make_final_fit(self, candidate: Candidate, folder: str | None, new: Rows | None) -> Fit:
-        """Return the fit on all items, which predicts other rows of the training data, if any."""
-        fit = self._make_fit(candidate, np.arange(len(self.levels)), new)
-        return replace(fit, folder=folder)
-
-    def _make_fit(self, candidate: Candidate, places: Rows, new: Rows | None) -> ClassifierFit:
+    def make_fit(self, candidate: Candidate, rows: Rows, new: Rows | None) -> ClassifierFit:
+        """Return a fit on some rows of the training data."""
         return ClassifierFit(
             **candidate._asdict(),
             size=len(self.training.scale),
             seed=self.settings.seed,
             strategy=self.settings.weight_strategy,
             alpha=self.settings.weight_alpha,
-            train=self.get_rows(places),
+            train=rows,
             new=new,
         )
 
@@ -377,7 +364,7 @@ class ClassificationTask(Task):
 
     # --- fitted on all items -----------------------------------------------------------------
 
-    def _fit_calibration(
+    def fit_calibration(
         self, selected: Selected, class_weights: Floats | None = None
     ) -> OutputCalibration:
         """Learn how outputs become levels, from all out-of-fold outputs."""
@@ -394,17 +381,13 @@ class ClassificationTask(Task):
 
     def predict_new(self, selected: Selected, new: Rows) -> LevelsByRule:
         """Fit what was selected on all items, and return its levels for other ones."""
-        members = selected.members if isinstance(selected, Ensemble) else (selected,)
-        for one in members:
-            self.load_input(one.candidate.input)
-        fits = [self.make_final_fit(one.candidate, None, new) for one in members]
-        made = [outputs.predictions for outputs in self.workers.map(run_fit, fits)]
-        calibrations = [self._fit_calibration(one) for one in members]
+        made = [outputs.predictions for outputs in self.fit_again(selected, new)]
+        calibrations = [self.fit_calibration(one) for one in selected.members]
         if not isinstance(selected, Ensemble):
             return calibrations[0].levels_by_rule(made[0])
         pairs = zip(calibrations, made, strict=True)
         each = [calibration.probabilities(outputs) for calibration, outputs in pairs]
-        return self._fit_calibration(selected).levels_by_rule(np.mean(each, axis=0))
+        return self.fit_calibration(selected).levels_by_rule(np.mean(each, axis=0))
 
     # --- saved models ------------------------------------------------------------------------
 
@@ -424,14 +407,6 @@ class ClassificationTask(Task):
             **further,
         }
         return compute_digest(identity)
-
-    def name_study(self, key: StudyKey) -> str:
-        """Return the name of a study: its data, and the settings that decide values."""
-        prefix = f"{self.subset}/" if self.subset else ""
-        given = self.settings.params.get(key.model_type)
-        further = {} if given is None else {"params": compute_digest(given)}
-        digest = self.compute_digest(key.input, kind=key.model_type, **further)
-        return f"{prefix}{key.input}/{key.model_type}/{digest}"
 
     def name_model(self, candidate: Candidate) -> str:
         """Return the name of a model: its data and all its settings decide it."""
@@ -476,7 +451,7 @@ class ClassificationTask(Task):
     ) -> None:
         """Write how outputs become levels, probabilities and prediction sets."""
         weights = None if outputs is None else outputs.facts["class_weights"]
-        calibration = self._fit_calibration(
+        calibration = self.fit_calibration(
             selected, None if weights is None else np.array(weights, float)
         )
         write_json(folder / CALIBRATION_FILE, calibration.to_dict())

@@ -59,18 +59,6 @@ class ClassificationReport(TaskReport):
         score = evaluation.score
         return score.estimate or make_point_estimate(score.value, score.undefined or "")
 
-    def list_measures(self, result: "TuningResult") -> list[tuple[str, str, Estimate, str | None]]:
-        """Return the value of the winner by cross-validation and on each test."""
-        won = self.get_estimate(result.winner.evaluation)
-        return [
-            ("cross_validation", f"cross-validated {self.metric} of the winner", won, None),
-            *(
-                (f"test_{one.name}", f"{self.metric} on {one.name}", estimate, None)
-                for one in result.tests
-                if one.evaluation and (estimate := self.get_estimate(one.evaluation))
-            ),
-        ]
-
     # --- words and tables --------------------------------------------------------------------
 
     def describe_title(self, result: "TuningResult") -> str:

@@ -18,6 +18,7 @@ HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a lo
 RESULTS_FILE, TRIALS_FILE, SUMMARY_FILE = "results.json", "trials.json", "summary.md"
 TEST_PREDICTIONS_FILE, CONFIG_FILE = "test_predictions.json", "config.toml"
 STUDIES, RUNS, CHECKPOINTS = "studies.db", "runs", "checkpoints"
+LATEST_FILES = (RESULTS_FILE, TRIALS_FILE, SUMMARY_FILE, TEST_PREDICTIONS_FILE)
 
 RESERVED = {*FOLDERS, README, LOCK_FILE, HOLDER_FILE}
 
@@ -42,8 +43,24 @@ def refuse_reserved_path(
 
 def is_store(folder: Path) -> bool:
     """Tell whether a folder is an experiment, or that of a search."""
-    own = [folder / TRAINING, folder / TEST, folder / RESULTS / RUNS]
-    return any(path.is_dir() for path in own) or (folder / RESULTS / STUDIES).exists()
+    own = [folder / TRAINING, folder / TEST]
+    return any(path.is_dir() for path in own) or holds_search(folder)
+
+
+def holds_search(folder: Path) -> bool:
+    """Tell whether a search wrote into a folder."""
+    return (folder / RESULTS / RUNS).is_dir() or (folder / RESULTS / STUDIES).exists()
+
+
+def refuse_foreign_files(root: Path) -> None:
+    """Refuse a folder for a search whose results hold files of these names from elsewhere."""
+    folder = root / RESULTS
+    foreign = [name for name in LATEST_FILES if (folder / name).exists()]
+    if foreign and not holds_search(root):
+        raise BadOutput(
+            f"{folder / foreign[0]} was not written by a search, which would replace it. Move it, "
+            "or name another folder with -e."
+        )
 
 
 def check_search_folder(root: Path) -> None:

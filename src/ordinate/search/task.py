@@ -1,19 +1,23 @@
 """What a search is handed: a task, which says how rows are split, models fitted and evaluated.
 
 The modules of this package carry what all tasks share: studies, pruning, finalists, ensembles,
-nested estimates, checkpoints, the timeout, saved models, tests and results. A task is one class.
+nested estimates, checkpoints, the timeout, saved models, tests and results. A task is one class,
+and need say no more than what is abstract: the rest is for tasks that do more.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 from ordinate.experiment.layout import CHECKPOINTS, RESULTS
-from ordinate.experiment.safe_files import resolve_inside
+from ordinate.experiment.safe_files import compute_digest, resolve_inside
 from ordinate.experiment.workers import WorkerPool
-from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds
+from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds, run_fit
 from ordinate.search.settings import SearchSettings
 from ordinate.search.studies import SearchSpace, round_to_significant
 from ordinate.search.time_budget import TimeBudget
@@ -78,6 +82,11 @@ class EvaluatedCandidate:
     notes: tuple[str, ...] = ()
 
     @property
+    def members(self) -> "tuple[EvaluatedCandidate, ...]":
+        """Itself: an ensemble has several."""
+        return (self,)
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs that it needs."""
         return (self.candidate.input,)
@@ -120,7 +129,7 @@ class Task(ABC):
     """The data of a search, or a subset of its rows, and all that differs from task to task.
 
     `subset` names the rows, in caches and in progress. Predictions are whatever a task makes of
-    outputs: levels by decision rule, or numbers.
+    outputs: numbers as they are, or say levels by decision rule.
     """
 
     name: ClassVar[str]
@@ -145,9 +154,9 @@ class Task(ABC):
     def restrict_to_rest(self, fold: Rows, subset: str) -> Self:
         """Return the task without the items of a fold, for a nested estimate."""
 
-    @abstractmethod
     def get_rows(self, places: Rows) -> Rows:
         """Return the rows of the data at some places among the items."""
+        return places
 
     def prepare(self) -> Self:
         """Return the task as it is searched, once it has looked at its rows."""
@@ -156,9 +165,9 @@ class Task(ABC):
     # --- inputs ------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def inputs(self) -> Sequence[str]:
         """The names of the inputs; one without a name where there is only one."""
+        return [""]
 
     def load_input(self, name: str) -> None:
         """See to it that the workers have an input."""
@@ -178,13 +187,32 @@ class Task(ABC):
     def get_space(self, model_type: str) -> tuple[SearchSpace, Sequence[dict[str, Any]]]:
         """Return the search space of a model type, and its defaults, which are tried first."""
 
-    @abstractmethod
-    def make_fold_fits(self, candidate: Candidate) -> Sequence[Fit]:
-        """Return the fit of each fold, which predicts its held-out rows."""
+    def get_output_shape(self, model_type: str) -> tuple[int, ...]:
+        """Return the shape of what a model says of one item; that of a number is empty."""
+        del model_type
+        return ()
 
     @abstractmethod
+    def make_fit(self, candidate: Candidate, rows: Rows, new: Rows | None) -> Fit:
+        """Return a fit on some rows of the data, which predicts other ones, if any."""
+
+    def make_fold_fits(self, candidate: Candidate) -> Sequence[Fit]:
+        """Return the fit of each fold, which predicts its held-out rows."""
+        places = np.arange(sum(map(len, self.folds)))
+        return [
+            replace(
+                self.make_fit(
+                    candidate, self.get_rows(np.setdiff1d(places, fold)), self.get_rows(fold)
+                ),
+                checkpoint=self.locate_checkpoint(candidate, number),
+            )
+            for number, fold in enumerate(self.folds)
+        ]
+
     def make_final_fit(self, candidate: Candidate, folder: str | None, new: Rows | None) -> Fit:
         """Return the fit on all rows that are known, which predicts other rows, if any."""
+        known = self.get_rows(np.arange(sum(map(len, self.folds))))
+        return replace(self.make_fit(candidate, known, new), folder=folder)
 
     # --- values ------------------------------------------------------------------------------
 
@@ -207,15 +235,17 @@ class Task(ABC):
         """Return the out-of-fold outputs of all items."""
         return FitOutputs.join(folds, self.folds)
 
-    @abstractmethod
     def compute_interim_objective(self, folds: Sequence[FitOutputs]) -> float:
-        """Return the objective of the folds that are done; nan where it is undefined."""
+        """Return the objective of the folds that are done; nan, and no trial is pruned by it."""
+        del folds
+        return math.nan
 
-    @abstractmethod
     def predict_out_of_fold(
         self, candidate: Candidate, outputs: FitOutputs
     ) -> tuple[Any, tuple[str, ...]]:
         """Return what out-of-fold outputs predict, and notes on that."""
+        del candidate
+        return outputs.predictions, ()
 
     @abstractmethod
     def score(self, predictions: Any) -> Score:
@@ -225,21 +255,22 @@ class Task(ABC):
     def evaluate(self, predictions: Any) -> Any:
         """Return the evaluation of predictions for all items, with confidence intervals."""
 
-    @abstractmethod
     def get_value(self, evaluation: Any) -> float:
         """Return the value of the metric in an evaluation."""
+        return self.report.get_estimate(evaluation).value
 
     def join_predictions(self, folds: Sequence[Any]) -> Any:
         """Return the predictions of all folds as one."""
         return join_folds(folds, self.folds)
 
-    @abstractmethod
     def encode_predictions(self, predictions: Any) -> Any:
         """Return predictions as plain values, to be cached."""
+        return predictions.tolist()
 
-    @abstractmethod
     def decode_predictions(self, stored: Any, n: int) -> Any:
-        """Return cached predictions of n items; None where they are none."""
+        """Return cached predictions; None where they are none of n items."""
+        numbers = isinstance(stored, list) and all(isinstance(x, float) for x in stored)
+        return np.array(stored, float) if numbers and len(stored) == n else None
 
     def format_value(self, value: float) -> str:
         """Return a value of the metric for people."""
@@ -259,40 +290,63 @@ class Task(ABC):
         every: list[Selected] = [*candidates, *([ensemble] if ensemble else [])]
         return max(every, key=lambda one: self.compute_merit(one.value))
 
-    @abstractmethod
+    def fit_again(self, selected: Selected, new: Rows) -> list[FitOutputs]:
+        """Fit what was selected on all rows, and return what each member says of other ones."""
+        for one in selected.members:
+            self.load_input(one.candidate.input)
+        fits = [self.make_final_fit(one.candidate, None, new) for one in selected.members]
+        return self.workers.map(run_fit, fits)
+
     def predict_new(self, selected: Selected, new: Rows) -> Any:
         """Fit what was selected on all rows, and return its predictions for other ones."""
+        (outputs,) = self.fit_again(selected, new)
+        return outputs.predictions
 
     # --- saved models ------------------------------------------------------------------------
 
     @abstractmethod
-    def name_study(self, key: StudyKey) -> str:
-        """Return the name of a study, which says all that decides its trials."""
+    def fingerprint(self, inputs: Sequence[str]) -> dict[str, str]:
+        """Return the fingerprints of the data, for digests and manifests."""
 
-    @abstractmethod
-    def name_model(self, candidate: Candidate) -> str:
-        """Return the name of a saved model: its data and all its settings decide it."""
-
-    @abstractmethod
     def compute_digest(self, *inputs: str, **further: Any) -> str:
         """Return a short name of all that decides a result, and of what else is to be named."""
+        identity = {
+            "data": self.fingerprint(inputs or self.inputs),
+            "subset": self.subset,
+            "folds": self.settings.folds,
+            "seed": self.settings.seed,
+        }
+        return compute_digest(identity | further)
 
-    @abstractmethod
+    def name_study(self, key: StudyKey) -> str:
+        """Return the name of a study, which says all that decides its trials.
+
+        The draws of a search depend on it, so that its keys stay as they are.
+        """
+        given = self.settings.params.get(key.model_type)
+        further = {} if given is None else {"params": compute_digest(given)}
+        digest = self.compute_digest(key.input, kind=key.model_type, **further)
+        return "/".join(filter(None, (self.subset, *key, digest)))
+
+    def name_model(self, candidate: Candidate) -> str:
+        """Return the name of a saved model: its data and all its settings decide it."""
+        name, model_type, params = candidate
+        digest = self.compute_digest(name, model_type=model_type, params=params)
+        return "-".join(filter(None, (name, model_type, digest)))
+
     def describe_model(self, selected: Selected, outputs: FitOutputs | None) -> dict[str, Any]:
         """Return all that predictions depend on beside the model and its calibration.
 
         `outputs` are those of the last fit; None where an ensemble is saved.
         """
+        del selected, outputs
+        return {}
 
-    @abstractmethod
     def write_calibration(
         self, folder: Path, selected: Selected, outputs: FitOutputs | None
     ) -> None:
         """Write into the folder of a saved model what makes predictions of its outputs."""
-
-    @abstractmethod
-    def fingerprint(self, inputs: Sequence[str]) -> dict[str, str]:
-        """Return the fingerprints of the data, for a manifest."""
+        del folder, selected, outputs
 
     def list_libraries(self, model_type: str) -> list[str]:
         """Return the distributions that a model type is made with."""
@@ -301,13 +355,14 @@ class Task(ABC):
 
     # --- the test, and the report ------------------------------------------------------------
 
-    @abstractmethod
     def test(self, finalists: Sequence[Finalist], winner: Finalist) -> tuple[HeldOutResult, ...]:
         """Evaluate the saved winner, and finalists, on data by which nothing was selected."""
+        del finalists, winner
+        return ()
 
-    @abstractmethod
     def make_run_name(self) -> str:
         """Return how the name of a run begins."""
+        return self.name
 
     @property
     @abstractmethod
@@ -320,6 +375,11 @@ class Task(ABC):
         return []
 
     # --- what all tasks share ----------------------------------------------------------------
+
+    def select_space(self, model_type: str) -> tuple[SearchSpace, Sequence[dict[str, Any]]]:
+        """Return what is searched of a model type: one point where that is given."""
+        given = self.settings.params.get(model_type)
+        return self.get_space(model_type) if given is None else (lambda _: dict(given), [])
 
     def locate_result(self, *parts: str) -> Path:
         """Return a path among the results of the search."""

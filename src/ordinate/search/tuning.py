@@ -18,6 +18,7 @@ from ordinate.experiment.layout import (
     SUMMARY_FILE,
     TEST_PREDICTIONS_FILE,
     TRIALS_FILE,
+    refuse_foreign_files,
 )
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
@@ -47,6 +48,7 @@ class RunOrigin:
 @contextmanager
 def open_workers(root: Path, settings: SearchSettings, command: str) -> Iterator[WorkerPool]:
     """Take the lock of a folder, clear what killed runs left, and start the workers."""
+    refuse_foreign_files(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -172,8 +174,9 @@ def _collect_notes(
         if reasons:
             failed = f"{len(reasons)} of {len(study.trials)} trials failed"
             yield f"{study.key}: {failed}: {reasons[0]}"
-    if task.settings.missing:
-        yield f"Not installed, so not tried: {', '.join(task.settings.missing)}."
+    if missing := task.settings.missing:
+        advice = next(iter(missing.values()))
+        yield f"Not installed, so not tried: {', '.join(missing)}. {advice}"
     yield from task.list_notes(selection)
 
 

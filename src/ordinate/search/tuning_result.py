@@ -1,24 +1,24 @@
 """The result of tuning: screened inputs, studies, finalists, the winner, and its tests."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
+from ordinate.render.estimates import format_estimate
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
 from ordinate.search.settings import SearchSettings
 from ordinate.search.trials import TRIAL_STATES, Trial
 from ordinate.search.tuning_text import describe_tuning
 
 
-class TaskReport(ABC):
+class TaskReport:
     """What is particular about the report of a task: its evaluations as records, cells and words.
 
-    An evaluation is what the task makes of predictions.
+    An evaluation is what the task makes of predictions: an estimate, or something that holds it.
     """
 
     task: ClassVar[str]  # as in JSON
@@ -26,50 +26,73 @@ class TaskReport(ABC):
     direction: str
     unit: str | None = None
 
-    @abstractmethod
+    def get_estimate(self, evaluation: Any) -> Estimate:
+        """Return the value of the metric with its confidence interval."""
+        return cast("Estimate", evaluation)
+
     def convert_evaluation(self, evaluation: Any) -> Record:
         """Return an evaluation as plain values."""
+        return self.get_estimate(evaluation).to_dict()
 
     def convert_if_any(self, evaluation: Any) -> Record | None:
         """Return an evaluation as plain values, and None where there is none."""
         return None if evaluation is None else self.convert_evaluation(evaluation)
 
-    @abstractmethod
     def flatten_evaluation(self, evaluation: Any) -> list[Record]:
         """Return an evaluation as flat records."""
+        return [{"metric": self.metric} | self.convert_evaluation(evaluation)]
 
-    @abstractmethod
-    def get_estimate(self, evaluation: Any) -> Estimate:
-        """Return the value of the metric with its confidence interval."""
-
-    @abstractmethod
     def list_measures(self, result: "TuningResult") -> list[tuple[str, str, Estimate, str | None]]:
         """Return what matters most of the tests: key, title, value and unit."""
+        won = self.get_estimate(result.winner.evaluation)
+        return [
+            ("cross_validation", f"cross-validated {self.metric} of the winner", won, self.unit),
+            *(
+                (
+                    f"test_{one.name}",
+                    f"{self.metric} on {one.name}",
+                    self.get_estimate(one.evaluation),
+                    self.unit,
+                )
+                for one in result.tests
+                if one.evaluation is not None
+            ),
+        ]
 
-    @abstractmethod
     def describe_title(self, result: "TuningResult") -> str:
         """Return what was searched, in a few words."""
+        return f"Tuned for {self.metric} on {result.source.n:,} items"
 
-    @abstractmethod
     def describe_source(self, result: "TuningResult") -> list[str]:
         """Return what is to be known of the data."""
+        del result
+        return []
 
     @property
-    @abstractmethod
     def value_header(self) -> tuple[str, ...]:
         """The heads of the columns of `build_value_cells`."""
+        return (self.metric,)
 
-    @abstractmethod
     def build_value_cells(self, evaluation: Any) -> tuple[Cell, ...]:
-        """Return an evaluation as cells of a table."""
+        """Return an evaluation as cells of a table; it may be None, where nothing was fitted."""
+        return (
+            ("none",) if evaluation is None else (format_estimate(self.get_estimate(evaluation)),)
+        )
 
-    @abstractmethod
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
         """Return the tests as tables."""
+        if not result.tests:
+            return []
+        rows = tuple(
+            (one.name, one.n, *self.build_value_cells(one.evaluation)) for one in result.tests
+        )
+        title = "Test: the winner on data by which nothing was selected"
+        return [Grid(title, ("data", "n", *self.value_header), rows)]
 
-    @abstractmethod
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how values came about, and what to keep in mind."""
+        del result
+        return []
 
 
 @dataclass(frozen=True)
