@@ -8,7 +8,7 @@ from ordinate.cli.options import add_command, add_output_options, write_report
 from ordinate.errors import BadInput
 
 EXAMPLES = """examples:
-  ordinate compare-searches found two gp
+  ordinate compare-searches two gp
   ordinate compare-searches found
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
