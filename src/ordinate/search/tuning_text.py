@@ -88,7 +88,7 @@ def _build_search_grid(result: "TuningResult") -> Grid:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
     title = f"Search: the best trial of each study, by cross-validation, with {CI_HEAD}"
-    return Grid(title, header, tuple(rows))
+    return Grid(title, header, tuple(rows), optional=("failed", "pruned", "chance"))
 
 
 def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
@@ -111,7 +111,8 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
         for one in result.screened
         if one.discard_reason and not one.failed
     ]
-    return [Grid(title, header, rows), *([" ".join(lines)] if lines else [])]
+    grid = Grid(title, header, rows, optional=("chance", "best constant"))
+    return [grid, *([" ".join(lines)] if lines else [])]
 
 
 def _build_finalist_grid(result: "TuningResult") -> Grid:
