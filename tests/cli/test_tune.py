@@ -125,9 +125,21 @@ def test_every_form_is_written_whole_and_never_over_another(finished, tmp_path, 
     options = ("tune", "-e", root, *QUICK, "--format", form, "-o", out)
     assert run(*options).code == 0
     assert "strong" in out.read_text()
+    assert form == "csv" or "saved as" in out.read_text()  # a file has all details
     again = run(*options)
     assert again.code == 2
     assert "--force" in again.err
+
+
+def test_details_are_shown_where_a_flag_or_the_configuration_asks_for_them(finished, tmp_path):
+    root, _ = finished
+    config = tmp_path / "tune.toml"
+    config.write_text("details = true\n")
+    options = ("tune", "-e", root, *QUICK)
+    shown = [
+        "saved as" in run(*options, *x).out for x in ((), ("--details",), ("--config", config))
+    ]
+    assert shown == [False, True, True]
 
 
 def test_own_metrics_are_loaded_by_the_flag_alone(root, tmp_path):

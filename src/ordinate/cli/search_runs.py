@@ -37,7 +37,7 @@ def add_search_flags(parser: argparse.ArgumentParser, settings: Any) -> None:
         "--dry-run", action="store_true", default=None, help="say what would be done; write nothing"
     )
     add_output_options(parser)
-    parser.set_defaults(resumes=True, force=None, details=None)
+    parser.set_defaults(resumes=True, force=None)
 
 
 def merge_search_flags(
@@ -49,7 +49,7 @@ def merge_search_flags(
     if (named := flags.get("format", "text")) not in REPORT_FORMATS:
         raise BadOption(f"--format takes {', '.join(REPORT_FORMATS)}, not {named!r}.")
     options.format, options.force = flags.get("format"), flags.get("force", False)
-    options.output, options.details = flags.get("output"), flags.get("details", False)
+    options.output, options.details = flags.get("output"), flags.get("details")
     return flags
 
 

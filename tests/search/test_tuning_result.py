@@ -1,0 +1,25 @@
+"""Results of a search: every trial in full, with its reason, its sign, and the values on the way."""
+
+import json
+import math
+
+from ordinate.search.trials import Trial
+from ordinate.search.tuning_result import StudyResult
+
+
+def test_every_trial_is_told_of_with_its_reason_and_its_sign():
+    trials = (
+        Trial(0, "failed", None, {"C": 1.0}, {}, {}, "it cannot be fitted"),
+        Trial(1, "complete", 0.25, {"C": 2.0}, {1: 0.5}, {"signed_value": -0.25}),
+        Trial(2, "pruned", None, {"C": 3.0}, {1: math.inf}, {}),
+    )
+    study = StudyResult("strong", "logistic", 3, trials, None)
+    failed, complete, pruned = study.list_trials()["trials"]
+    assert (failed["state"], failed["reason"]) == ("failed", "it cannot be fitted")
+    assert (complete["value"], complete["signed_value"]) == (0.25, -0.25)
+    assert complete["reason"] is None
+    assert complete["after_folds"] == {"1": 0.5}
+    assert pruned["after_folds"] == {"1": None}  # which JSON has no number for
+    assert json.dumps(study.list_trials(), allow_nan=False)
+    assert study.counts == {"complete": 1, "pruned": 1, "failed": 1}
+    assert study.title == "strong/logistic"
