@@ -1,4 +1,4 @@
-"""Results of a search: every trial in full, with its reason, its sign, and the values on the way."""
+"""Results of a search: every trial in full, with its reason, its sign, and interim values."""
 
 import json
 import math
