@@ -53,7 +53,7 @@ def test_settings_are_checked_before_any_work(options, message):
     ("options", "message"),
     [
         ({"feature_pattern": "tfidf*"}, "No feature set is called 'tfidf"),
-        ({"train": ["trian"]}, "Did you mean 'train'"),
+        ({"training_sets": ["trian"]}, "Did you mean 'train'"),
         ({"early_discard_threshold": 1.0}, "Every feature set is discarded.*strong, has cem_ord 0"),
         ({"folds": 61}, "61 folds cannot be made of 60 items"),
     ],
@@ -104,7 +104,7 @@ def test_training_files_with_other_features_are_an_error(copied):
     write_data(copied, "ml-training-data", "more", labels)
     for name in ("strong", "weak", "noise"):
         write_features(copied, name, "more", labels, rng=np.random.default_rng(5), columns=5)
-    with pytest.raises(BadInput, match=r"5 and 6 of them.*--train more"):
+    with pytest.raises(BadInput, match=r"5 and 6 of them.*--training-sets more"):
         tuned(copied)
 
 

@@ -69,7 +69,7 @@ def test_a_vote_stands_in_the_reports_and_may_win(voted):
     _, result = voted
     assert result.ensemble in result.finalists
     assert "vote" in str(result)
-    assert "members=" in str(result)
+    assert "members=" in result.to_markdown()
     assert result.to_dict()["ensemble"]["name"] == result.ensemble.name
 
 

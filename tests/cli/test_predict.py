@@ -80,13 +80,15 @@ def test_a_data_file_of_the_experiment_has_its_features_already(made):
 
 def test_a_folder_of_features_goes_to_standard_output_with_the_report_beside():
     predict("--data", "study/ml-test-data/test.csv", "-o", "test.csv")
-    ran = predict("--features", "study/features/strong/test")
+    ran = predict("--feature-folder", "study/features/strong/test")
     assert ran.out == Path("test.csv").read_text()
     assert "24 items predicted" in ran.err
 
 
 def test_parquet_is_written_by_the_suffix():
-    ran = predict("--features", "study/features/weak/test", "--model", "weak", "-o", "x.parquet")
+    ran = predict(
+        "--feature-folder", "study/features/weak/test", "--model", "weak", "-o", "x.parquet"
+    )
     assert "x.parquet" in ran.out
     table = pq.read_table("x.parquet")
     assert table.column_names == ["id", *COLUMNS]
@@ -143,15 +145,15 @@ def test_data_without_ids_have_numbered_rows():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--data", "a.csv", "--features", "b"), "not allowed with"),
+        (("--data", "a.csv", "--feature-folder", "b"), "not allowed with"),
         (("-o", "all.csv"), "-o takes the predictions of one data set, and there are 2"),
         (("-o", "x.xlsx"), "written as .csv or .parquet"),
         (("--model", "w", "--scale", "1..6"), "predicts on the scale A1 < A2"),
         (("--model", "nope"), "There is no model 'nope'"),
         (("--model", "../../etc"), "leaves the folder"),
         (("--data", "nowhere.csv"), "no file 'nowhere.csv'"),
-        (("--features", "nowhere"), "no folder 'nowhere'"),
-        (("--features", "study/features/weak/test", "-o", "x.csv"), "'weak_0'"),
+        (("--feature-folder", "nowhere"), "no folder 'nowhere'"),
+        (("--feature-folder", "study/features/weak/test", "-o", "x.csv"), "'weak_0'"),
         (("--data", "s.csv", "-o", "s.csv"), "is read, so it cannot be written too"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

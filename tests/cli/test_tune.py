@@ -173,7 +173,7 @@ def test_columns_and_features_may_have_other_names_and_places(root, tmp_path):
         (("--folds", "x"), "invalid int value"),
         (("--decode", "best"), "invalid choice"),
         (("--feature-pattern", "none*"), "No feature set is called"),
-        (("--train", "test"), "There is no training data 'test'"),
+        (("--training-sets", "test"), "There is no training data 'test'"),
         (("--config", "none.toml"), "cannot be read"),
         (("-o", "no/where.txt"), "cannot be written"),
         (("--scale", "low,high"), "is not on the scale low < high"),

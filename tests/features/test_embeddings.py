@@ -129,7 +129,7 @@ def test_models_are_named_by_package_or_path(folder, monkeypatch):
     for said in ("minilm", "./minilm", str(folder)):
         assert Embeddings(said).model == str(folder)
     own = Embeddings(str(folder), overlap=8)
-    assert own.arguments == ["--model", str(folder), "--overlap", "8"]
+    assert own.arguments == ["--model-path", str(folder), "--overlap", "8"]
     assert default_name(own).startswith("embeddings-minilm-")
     assert create_extractor("embeddings", own.parameters, None) == own
 

@@ -246,7 +246,7 @@ def test_windows_and_strides_that_make_no_sense_are_refused(folder):
 def test_commands_say_what_was_chosen(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     extractor = Perplexity("tiny", window=64, stride=16)
-    assert extractor.arguments == ["--model", str(folder), "--window", "64", "--stride", "16"]
+    assert extractor.arguments == ["--model-path", str(folder), "--window", "64", "--stride", "16"]
     assert create_extractor("perplexity", extractor.parameters, None) == extractor
     assert default_name(Perplexity("tiny")) == "perplexity-tiny"
 

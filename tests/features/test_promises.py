@@ -193,7 +193,9 @@ def test_new_texts_have_no_features_that_were_brought(root, name):
     ran = run("predict", "-e", root, "--model", model, "--data", "new.csv")
     assert (ran.code, ran.out) == (2, "")
     assert "brought.csv: nothing can make them of new texts" in ran.err
-    ran = run("predict", "-e", root, "--model", model, "--features", root / "features/own/test")
+    ran = run(
+        "predict", "-e", root, "--model", model, "--feature-folder", root / "features/own/test"
+    )
     assert ran.code == 0
 
 
