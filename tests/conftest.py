@@ -1,4 +1,4 @@
-"""Hypothesis without a deadline: these machines are shared, and time is measured elsewhere.
+"""Hypothesis without a deadline, and reports as wide as a page, whatever terminal there is.
 
 `make test` tries a quarter of the examples that laws name, `make test-all` all of them, and the
 profile `long` ten times as many, each time others.
@@ -8,6 +8,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+os.environ.pop("COLUMNS", None)  # which processes of pytest-xdist have
 for name, count in (("quick", 25), ("all", 100), ("long", 1000)):
     settings.register_profile(
         name,

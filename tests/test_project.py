@@ -13,7 +13,8 @@ from typing import get_args
 import pytest
 
 import ordinate
-from ordinate.cli import compare, evaluate
+from ordinate.cli import evaluate
+from ordinate.cli.main import build_parser
 from ordinate.inference.confidence_intervals import IntervalMethod
 from ordinate.results import evaluation_text, leaderboard_text
 from ordinate.results.leaderboard import Correction
@@ -118,14 +119,18 @@ def test_every_exception_from_a_rule_has_its_reason():
             assert not bare.search(line) or " - " in line, f"{path.name}: {line}"
 
 
+def get_choices(command: str, flag: str) -> list[str]:
+    """Return what a flag of a command takes."""
+    commands = build_parser([command])._subparsers._group_actions[0].choices
+    return commands[command]._option_string_actions[flag].choices
+
+
 def test_what_can_be_asked_for_is_listed_the_same_everywhere():
     assert (
-        set(evaluate.INTERVAL_METHODS)
-        == set(get_args(IntervalMethod))
-        == set(evaluation_text.METHOD_NAMES)
+        set(evaluate.METHODS) == set(get_args(IntervalMethod)) == set(evaluation_text.METHOD_NAMES)
     )
     assert (
-        set(compare.CORRECTIONS)
+        set(get_choices("compare", "--correction"))
         == set(get_args(Correction))
         == set(leaderboard_text.CORRECTION_NAMES)
     )

@@ -12,7 +12,6 @@ from ordinate.classify.task import ClassificationTask
 from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
-from ordinate.render import render
 from ordinate.search.fits import FitOutputs
 from ordinate.search.task import Candidate, Ensemble, EvaluatedCandidate
 
@@ -70,7 +69,7 @@ def test_a_vote_stands_in_the_reports_and_may_win(voted):
     _, result = voted
     assert result.ensemble in result.finalists
     assert "vote" in str(result)
-    assert "members=" in render(result, "text")
+    assert "members=" in result.to_markdown()
     assert result.to_dict()["ensemble"]["name"] == result.ensemble.name
 
 

@@ -264,7 +264,8 @@ def test_the_text_has_metrics_bins_levels_and_terms():
         "Where the scores come from\n",
     ):
         assert title in shown
-    assert "(0.00, 0.10]             0       n/a         n/a     n/a" in shown
+    assert "(0.90, 1.00]" in shown
+    assert "(0.00, 0.10]" not in shown  # no item is in it
 
 
 def test_csv_has_a_row_for_each_metric_of_both_kinds():

@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 import worker_tasks
 
-from ordinate.classify.cross_validation import (
-    Candidate,
-    LabelledFeatures,
-    fit_fold,
-    make_fold_tasks,
-    split_folds,
-)
+from ordinate.classify.cross_validation import split_folds
+from ordinate.classify.task import ClassifierFit, LabelledFeatures
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.experiment.workers import WorkerPool, report_progress
+from ordinate.search.fits import run_fit
 
 KINDS = ("logistic", "lightgbm", "threshold")
 
@@ -41,17 +37,18 @@ def test_results_come_in_the_order_of_the_tasks():
 
 
 def test_fits_are_equal_to_the_last_bit_here_and_in_other_processes(data):
-    parts = split_folds(data.levels, None, 2, seed=0)
+    first, second = split_folds(data.levels, None, 2, seed=0)
+    usual = {"size": 3, "seed": 0, "strategy": "equal", "alpha": 1.0}
+    fits = [
+        ClassifierFit(input="set", model_type=one, params={}, train=train, new=new, **usual)
+        for one in KINDS
+        for train, new in ((first, second), (second, first))
+    ]
     found = []
     for jobs in (1, 2):
         with WorkerPool(jobs) as workers:
             workers.keep("set", data)
-            tasks = [
-                task
-                for kind in KINDS
-                for task in make_fold_tasks(Candidate("set", kind, {}, size=3, seed=0), parts)
-            ]
-            found.append([answers.tobytes() for answers in workers.map(fit_fold, tasks)])
+            found.append([one.predictions.tobytes() for one in workers.map(run_fit, fits)])
     assert found[0] == found[1]
 
 

@@ -8,7 +8,7 @@ from ordinate.errors import BadScale
 from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
 from ordinate.scale.levels import PRESETS, Scale
 
-MOST_PROPOSED = 12  # labels in the proposal of a scale
+MOST_PROPOSED, LONGEST_PROPOSAL = 12, 200  # labels and characters in the proposal of a scale
 INTEGER = re.compile(r"-?\d+")
 
 
@@ -57,8 +57,11 @@ def _propose_scale(labels: set[Any]) -> str:
         return (
             f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."
         )
-    plain = 1 < len(names) <= MOST_PROPOSED and not any(set(name) & set(",\"'") for name in names)
-    scale = ",".join(names) if plain else "low,mid,high"
+    scale = ",".join(names)
+    marks = set("\"'")
+    plain = 1 < len(names) <= MOST_PROPOSED and len(scale) <= LONGEST_PROPOSAL
+    if not plain or scale.count(",") >= len(names) or set(scale) & marks:
+        scale = "low,mid,high"
     return (
         f"Declare all levels, lowest first: scale='{scale}', on the command line --scale '{scale}'."
     )
