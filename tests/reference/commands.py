@@ -246,7 +246,7 @@ def list_probabilities() -> Iterator[Step]:
         "evaluate --probabilities",
         {
             "all-metrics": f"{asked} --metrics all --draws 300",
-            "bins": f"{asked} --bins 5 --metrics 'brier,ece(bins=15),log_loss(clip=None),mae'",
+            "bins": f"{asked} --metrics 'brier,ece(bins=15),log_loss(clip=None),mae'",
             "by": f"{asked} --predicted guess --by topic --draws 300 --seed 4",
             "groups": f"{asked} --predicted guess --groups writer --draws 300",
             "weights": f"{asked} --weights w --draws 300 --interval 0.9",

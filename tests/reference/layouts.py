@@ -15,7 +15,7 @@ DROPPED_ATTRIBUTES = (
 def convert(case: str, record: Any) -> Any:
     """Return the record of a case as it would be laid out today."""
     group, _, name = case.partition("/")
-    if group == "experiment" and name.startswith("files-"):
+    if case == "texts/files" or (group == "experiment" and name.startswith("files-")):
         return convert_experiment_tree(record)
     if group == "surrogate" and name.startswith("files-"):
         return convert_search_tree(record)
