@@ -46,6 +46,10 @@ class ClassificationReport(TaskReport):
         """Where better values lie."""
         return self.settings.measure.direction
 
+    def format_value(self, value: float) -> str:
+        """Return a value of the metric with three digits."""
+        return format_cell(value)
+
     def convert_evaluation(self, evaluation: DecisionRuleScores) -> Record:
         """Return an evaluation as plain values."""
         return evaluation.to_dict()
@@ -131,7 +135,7 @@ class ClassificationReport(TaskReport):
         title = "The winner by the decision rule, cross-validated and on data that selected nothing"
         grid = Grid(title, header, rows, left=2, optional=("flag", "chance", "n"))
         notes = [f"{one.name}: {note}" for one in result.tests for note in one.notes]
-        return [grid, *notes]
+        return [grid.drop_empty_columns(), *notes]
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how intervals came about, and what is odd about the winner."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import SCALE_HELP, IntervalOptions, add_command
 from ordinate.errors import replace_control_characters
+from ordinate.render import find_terminal_width
+from ordinate.render.text import PAGE_WIDTH, wrap_words
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -95,7 +97,8 @@ def _describe_folder(
     sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
     where = replace_control_characters(folder)
     said = shlex.join(["-e", where, *map(replace_control_characters, flags)])
-    return (
-        f"{where} is laid out: {training} training texts, {test} test texts, feature sets {sets}.\n"
-        f"Next: ordinate check {said}, ordinate tune {said}"
+    lines = wrap_words(
+        f"{where} is laid out: {training} training texts, {test} test texts, feature sets {sets}.",
+        min(find_terminal_width(), PAGE_WIDTH),
     )
+    return "\n".join([*lines, f"Next: ordinate check {said}, ordinate tune {said}"])

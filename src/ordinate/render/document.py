@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ordinate.errors import replace_control_characters
@@ -28,6 +28,13 @@ class Grid:
     def __post_init__(self) -> None:
         """Take out of the title what could drive a terminal."""
         object.__setattr__(self, "title", replace_control_characters(self.title))
+
+    def drop_empty_columns(self) -> "Grid":
+        """Return the grid without the columns in which nothing stands."""
+        columns = enumerate(zip(*self.rows, strict=True))
+        used = [k for k, cells in columns if any(cell is not None for cell in cells)]
+        rows = tuple(tuple(row[k] for k in used) for row in self.rows)
+        return replace(self, header=tuple(self.header[k] for k in used), rows=rows)
 
 
 @dataclass(frozen=True)

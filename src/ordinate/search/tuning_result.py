@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_estimate
+from ordinate.render.estimates import format_estimate, format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
 from ordinate.search.settings import SearchSettings
 from ordinate.search.trials import TRIAL_STATES, Trial
@@ -29,6 +29,10 @@ class TaskReport:
     def get_estimate(self, evaluation: Any) -> Estimate:
         """Return the value of the metric with its confidence interval."""
         return cast("Estimate", evaluation)
+
+    def format_value(self, value: float) -> str:
+        """Return a value of the metric with the digits that matter, without its unit."""
+        return format_number(value)
 
     def convert_evaluation(self, evaluation: Any) -> Record:
         """Return an evaluation as plain values."""

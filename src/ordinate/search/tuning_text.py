@@ -64,13 +64,16 @@ def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism:
     if math.isnan(optimism):
         return f"{said}."
     side = "worse" if optimism > 0 else "better"
-    return f"{said}: {format_number(abs(optimism))} {side} than by cross-validation."
+    return f"{said}: {result.report.format_value(abs(optimism))} {side} than by cross-validation."
 
 
 def _format_value(result: "TuningResult", estimate: Estimate) -> str:
-    unit, interval = result.report.unit, format_estimate_interval(estimate)
-    value = f"{format_number(estimate.value)} {unit}" if unit else format_number(estimate.value)
-    return f"{value} ({CI_HEAD} {interval})" if interval else value
+    report = result.report
+    value = " ".join(filter(None, (report.format_value(estimate.value), report.unit)))
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return value
+    low, high = map(report.format_value, (estimate.low, estimate.high))
+    return f"{value} ({CI_HEAD} {low} to {high})"
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -88,7 +91,8 @@ def _build_search_grid(result: "TuningResult") -> Grid:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
     title = f"Search: the best trial of each study, by cross-validation, with {CI_HEAD}"
-    return Grid(title, header, tuple(rows), optional=("failed", "pruned", "chance"))
+    optional = ("failed", "pruned", "chance")
+    return Grid(title, header, tuple(rows), optional=optional).drop_empty_columns()
 
 
 def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
@@ -112,7 +116,7 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
         if one.discard_reason and not one.failed
     ]
     grid = Grid(title, header, rows, optional=("chance", "best constant"))
-    return [grid, *([" ".join(lines)] if lines else [])]
+    return [grid.drop_empty_columns(), *([" ".join(lines)] if lines else [])]
 
 
 def _build_finalist_grid(result: "TuningResult") -> Grid:
@@ -155,7 +159,8 @@ def _build_nested_blocks(result: "TuningResult") -> list[str | Grid]:
         f"The outer folds selected {', '.join(result.nested.selected)}. Each was evaluated on "
         "items that it had not seen, so the nested value has no optimistic bias from the selection."
     )
-    return [Grid(title, ("estimate", *report.value_header), rows), sentence]
+    grid = Grid(title, ("estimate", *report.value_header), rows)
+    return [grid.drop_empty_columns(), sentence]
 
 
 # --- summaries from plain values -----------------------------------------------------------------
