@@ -44,7 +44,7 @@ def test_the_split_keeps_every_text_once_and_two_to_one_at_each_level(tmp_path):
 def test_the_folder_is_an_experiment_with_two_sparse_sets(tmp_path):
     ran = run("init", tmp_path)  # which is empty
     assert (ran.code, ran.err) == (0, "")
-    assert "168 training texts, 84 test texts" in ran.out
+    assert "168 training texts, 84 test texts" in " ".join(ran.out.split())
     experiment = Experiment.open(tmp_path)
     assert experiment.feature_sets == sorted(FEATURE_SETS)
     for name in FEATURE_SETS:
@@ -147,7 +147,7 @@ def test_a_fifth_of_each_level_is_set_aside_for_the_test(tmp_path):
     source = write_essays(tmp_path / "essays.csv")
     ran = run("init", tmp_path / "new", "--train", source)
     assert (ran.code, ran.err) == (0, "")
-    assert "48 training texts, 12 test texts" in ran.out
+    assert "48 training texts, 12 test texts" in " ".join(ran.out.split())
     training = rows(tmp_path / "new/ml-training-data/essays.csv")
     test = rows(tmp_path / "new/ml-test-data/essays_test.csv")
     assert Counter(row["level"] for row in test) == {"A1": 4, "B1": 4, "C1": 4}
