@@ -42,7 +42,7 @@ def grid(result, title):
         (0.25, "On test, by which nothing was selected, it has 0.800: 0.250 worse than by cross-"),
         (
             -0.25,
-            "On test, by which nothing was selected, it has 0.800: 0.250 better than by cross-",
+            "On test, by which nothing was selected, it has 0.800: 0.250 better than by",
         ),
         (math.nan, "On test, by which nothing was selected, it has 0.800."),
     ],
