@@ -45,7 +45,7 @@ demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shippe
 	@cp "$$($(BIN)/python -m ordinate.examples systems)" $(DEMO)/systems.csv
 	@cp "$$($(BIN)/python -m ordinate.examples densities)" $(DEMO)/densities.csv
 	$(call tour,"1. How good is a classifier of language levels?",evaluate levels.csv --gold gold --predicted predicted)
-	$(call tour,"2. Which of four systems is best$(comma) and is that significant?",compare systems.csv --gold gold --systems tfidf$(comma)forest$(comma)transformer$(comma)ensemble --metrics cem_ord)
+	$(call tour,"2. Which of four systems is best$(comma) and is that significant?",compare systems.csv --systems tfidf$(comma)forest$(comma)transformer$(comma)ensemble --metrics cem_ord)
 	$(call tour,"3. A model from labelled texts: lay out an experiment (your own: --train essays.csv).",init study)
 	$(call tour,"4. Tune it for a metric.",tune -e study --metric cem_ord --preset minimal --jobs 2)
 	$(call tour,"5. Predict with the winner.",predict -e study)

@@ -62,9 +62,7 @@ class Predictions:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns of a file, in order: labels are strings."""
-        labels = np.array(
-            [normalize_label(label) for label in make_label_array(self.scale)], object
-        )
+        labels = np.array([str(normalize_label(x)) for x in make_label_array(self.scale)], object)
         columns: dict[str, NDArray[Any]] = (
             {"row": np.arange(1, len(self) + 1)}
             if self.ids is None
