@@ -193,10 +193,8 @@ def test_columns_and_scale_are_named_and_later_commands_repeat_them(tmp_path):
     told = ("--label-column", "points", "--text-column", "words", "--id-column", "nr")
     ran = run("init", new, "--train", source, *told, "--scale", "1..6", "--delimiter", ";")
     assert (ran.code, ran.err) == (0, "")
-    said = f"ordinate check -e {new} {' '.join(told[:4])} --id-column nr --scale 1..6"
-    assert said in ran.out
-    words = said.split()[1:]
-    checked = run(*words)
+    assert f"ordinate check -e {new}, ordinate tune -e {new}" in ran.out
+    checked = run("check", "-e", new)  # which knows columns and scale without being told again
     assert (checked.code, checked.err) == (0, "")
 
 
@@ -257,8 +255,8 @@ def test_frames_are_laid_out_as_files_are(tmp_path, library):
     else:
         frame = pytest.importorskip(library).DataFrame(table)
     found = lay_out_experiment(tmp_path / "new", frame, scale="1..2")
-    assert found.flags == ("--scale", "1..2")
-    data = found.experiment.dataset("train")
+    assert str(found.scale()) == "1 < 2"
+    data = found.dataset("train")
     assert (data.n, found.experiment.dataset("train_test").n) == (16, 4)
     assert set(data.labels) == {"1", "2"}
     assert data.texts[0].endswith("with a comma")

@@ -29,6 +29,7 @@ from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.render.model_names import shorten_model_names
 from ordinate.results.base import SCHEMA, Result, to_json_label
+from ordinate.search.tuning_result import TuningResult
 
 PREDICTIONS_FOLDER = "predictions"
 
@@ -173,7 +174,7 @@ def load_feature_items(
 
 
 def predict(
-    folder: Path | str | Experiment,
+    folder: Path | str | Experiment | TuningResult,
     data: Any,
     *,
     model: str | None = None,
@@ -181,13 +182,12 @@ def predict(
 ) -> Predictions:
     """Predict the levels of new texts: a file, a data frame, or a list of texts.
 
-    `folder` is that of an experiment in which models were tuned. The model is the winner of the
-    latest run, or that of this name, or what it alone begins with.
+    `folder` is that of an experiment in which models were tuned, or the result of that. The model is
+    the winner of the latest run, or that of this name, or what it alone begins with.
     """
     columns = DataColumns(text=text_column)
-    experiment = (
-        folder if isinstance(folder, Experiment) else Experiment.open(folder, columns=columns)
-    )
+    home = folder.folder if isinstance(folder, TuningResult) else folder
+    experiment = home if isinstance(home, Experiment) else Experiment.open(home, columns=columns)
     tuned = load_model(experiment, model)
     if isinstance(data, str | Path):
         items = load_data_items(experiment, tuned, str(data))

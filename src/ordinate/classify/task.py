@@ -503,6 +503,13 @@ class ClassificationTask(Task):
             seed=self.settings.seed,
         )
         merit, missing = self.settings.measure.merit, len(gold) - len(labelled)
+        notes = [f"{missing:,} items without a level were left out."] if missing else []
+        known = set(self.training.texts)
+        if copies := sum(text in known for text in data.texts or ()):
+            notes.append(
+                f"{copies:,} of its {data.n:,} texts are training texts, too, so its values are "
+                "optimistically biased."
+            )
         labels = [to_json_label(label) for label in scale.labels]
         return HeldOutResult(
             name=stem,
@@ -510,7 +517,7 @@ class ClassificationTask(Task):
             n=len(labelled),
             evaluation=evaluation,
             optimism=float(merit(winner.value) - merit(evaluation.value)),
-            notes=(f"{missing:,} items without a level were left out.",) if missing else (),
+            notes=tuple(notes),
             groups=None if groups is None else len(np.unique(groups.astype(str))),
             columns={
                 "rows": (labelled + 1).tolist(),

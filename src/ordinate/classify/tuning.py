@@ -8,6 +8,7 @@ from typing import Any
 from ordinate.classify.settings import Settings
 from ordinate.classify.task import ClassificationTask
 from ordinate.classify.training_data import TrainingData
+from ordinate.errors import BadOption
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.new_experiment import lay_out_experiment
 from ordinate.experiment.workers import WorkerPool
@@ -67,12 +68,14 @@ def tune(
     chosen = Settings.of(settings, options)
     columns = DataColumns(label_column, text_column, id_column, group_column)
     if isinstance(data, Experiment) or (isinstance(data, str | Path) and Path(data).is_dir()):
+        if test is not None or folder is not None:
+            raise BadOption("A folder is an experiment already: leave out test and folder.")
         experiment = (
             data if isinstance(data, Experiment) else Experiment.open(data, columns=columns)
         )
         return tune_experiment(experiment, chosen, scale=scale, progress=progress)
     with keep_or_make_folder(folder) as (root, keep):
-        made = lay_out_experiment(
+        experiment = lay_out_experiment(
             root,
             data,
             test,
@@ -82,7 +85,7 @@ def tune(
             extract=extract_default_features,
             again=True,
         )
-        return keep(tune_experiment(made.experiment, chosen, scale=scale, progress=progress))
+        return keep(tune_experiment(experiment, chosen, progress=progress))
 
 
 def plan_tuning(
@@ -104,7 +107,7 @@ def _open_task(
 ) -> Iterator[ClassificationTask]:
     import ordinate.models.classifiers.ordinal_regression  # noqa: F401 - libraries obey once loaded
 
-    with open_workers(Path(experiment.root), settings, origin.command) as workers:
+    with open_workers(experiment.root, settings, origin.command, "tune") as workers:
         yield _make_task(experiment, settings, scale, workers, progress)
 
 

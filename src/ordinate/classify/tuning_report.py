@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ordinate.search.tuning_result import TuningResult
 
 DECODE_PHRASES = {
-    "metric": "the levels that the metric rewards",
-    "argmax": "the most probable levels",
+    "metric": "those that the metric rewards",
+    "argmax": "the most probable ones",
     "rounded_mean": "rounded means",
 }
 GROUPED_UNITS, INDEPENDENT_UNITS = "the groups for units", "items as independent"
@@ -105,7 +105,7 @@ class ClassificationReport(TaskReport):
     def build_value_cells(self, evaluation: DecisionRuleScores | None) -> tuple[Cell, ...]:
         """Return the value of the metric-optimal levels."""
         if evaluation is None:
-            return ("failed", None, None, None, None)
+            return ("none", None, None, None, None)
         return (*self._build_score_cells(evaluation.score), evaluation.flag)
 
     def _build_score_cells(self, score: Score) -> tuple[Cell, ...]:

@@ -92,10 +92,13 @@ def parse_names(option: str, text: str) -> tuple[str, ...]:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds."""
+    """Return the object that a JSON text holds, in which no key stands twice."""
+    from ordinate.errors import BadStore
+    from ordinate.experiment.stored_json import refuse_duplicate_keys
+
     try:
-        found = json.loads(text)
-    except ValueError as problem:
+        found = json.loads(text, object_pairs_hook=refuse_duplicate_keys)
+    except (ValueError, BadStore) as problem:
         raise BadOption(f"{option} takes a JSON object, and that is none: {problem}") from None
     if not isinstance(found, dict):
         raise BadOption(f"{option} takes a JSON object, not {shorten(text)}.")

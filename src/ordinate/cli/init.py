@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.readers.columns import DataColumns
 
     made: list[ExtractionResult] = []
-    found = lay_out_experiment(
+    experiment = lay_out_experiment(
         options.folder,
         options.train,
         options.test,
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         seed=getattr(options, "seed", 0),
         extract=lambda experiment: made.extend(_extract_features(experiment)),
     )
-    print(_describe_folder(options.folder, found.experiment, found.flags, made))
+    print(_describe_folder(options.folder, experiment, made))
     return 0
 
 
@@ -88,7 +88,6 @@ def _extract_features(experiment: "Experiment") -> "list[ExtractionResult]":
 def _describe_folder(
     folder: str,
     experiment: "Experiment",
-    flags: tuple[str, ...],
     made: "list[ExtractionResult]",
 ) -> str:
     rows = {one.dataset: one.rows for one in made[0].datasets}
@@ -96,7 +95,7 @@ def _describe_folder(
     training, test = (sum(rows[stem] for stem in stems) for stems in both)
     sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
     where = replace_control_characters(folder)
-    said = shlex.join(["-e", where, *map(replace_control_characters, flags)])
+    said = shlex.join(["-e", where])
     lines = wrap_words(
         f"{where} is laid out: {training} training texts, {test} test texts, feature sets {sets}.",
         min(find_terminal_width(), PAGE_WIDTH),

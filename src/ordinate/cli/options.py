@@ -72,13 +72,6 @@ def add_command(
     return parser
 
 
-def add_subcommand(
-    commands: Any, name: str, summary: str, description: str
-) -> argparse.ArgumentParser:
-    """Add a subcommand of a command, and return its parser."""
-    return add_command(commands, name, description, summary=summary)
-
-
 def add_file_option(parser: argparse._ActionsContainer, further: str = "", **more: Any) -> None:
     """Add the files that a command reads."""
     parser.add_argument(

@@ -1,15 +1,17 @@
 """An experiment folder: labelled data and feature sets go in, models and results come out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ordinate.errors import BadInput, shorten, suggest_names
 from ordinate.experiment.dataset import Dataset, Role, parse_stem, read_dataset
 from ordinate.experiment.feature_rows import DatasetFeatures, read_features
-from ordinate.experiment.layout import FEATURES, FOLDERS, TEST, TRAINING
+from ordinate.experiment.layout import EXPERIMENT_FILE, FEATURES, FOLDERS, TEST, TRAINING
 from ordinate.experiment.safe_files import resolve_inside
+from ordinate.experiment.stored_json import read_json
 from ordinate.readers.columns import DataColumns
 from ordinate.scale import Scale, resolve_scale
 
@@ -28,6 +30,7 @@ class Experiment:
     features_dir: Path
     columns: DataColumns
     files: dict[str, tuple[Role, Path]] = field(repr=False)
+    declared_scale: str | None = None  # that it was laid out with
     _read: dict[str, Dataset] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -45,7 +48,10 @@ class Experiment:
             base = home / FEATURES
         else:
             base = _resolve_folder(features_dir, "Feature sets are its subfolders.")
-        return cls(home, base, columns or DataColumns(), _find_data_files(home))
+        stored = _read_settings(home)
+        given, usual = columns or DataColumns(), stored.pop("scale", None)
+        known = {name: x for name, x in stored.items() if getattr(given, name) is None}
+        return cls(home, base, replace(given, **known), _find_data_files(home), usual)
 
     @property
     def training(self) -> list[str]:
@@ -83,6 +89,7 @@ class Experiment:
 
     def scale(self, declared: str | None = None) -> Scale:
         """Return the declared scale, or the preset that fits the training labels alone."""
+        declared = declared or self.declared_scale
         if declared is not None:
             return Scale.of(declared)
         if not self.training:
@@ -120,6 +127,21 @@ class Experiment:
         role, path = self.files[stem]
         resolve_inside(self.root, ROLE_FOLDERS[role], path.name)
         return role, path
+
+
+class _Settings(TypedDict):
+    """What an experiment was laid out with, where it was told."""
+
+    label: str | None
+    text: str | None
+    id: str | None
+    group: str | None
+    scale: str | None
+
+
+def _read_settings(home: Path) -> dict[str, Any]:
+    path = home / EXPERIMENT_FILE
+    return dict(read_json(path, _Settings)) if path.exists() else {}
 
 
 def _resolve_folder(given: str | Path, advice: str) -> Path:

@@ -11,6 +11,7 @@ MODELS, PREDICTIONS, RESULTS = "models", "predictions", "results"  # of any sear
 OUTPUT_FOLDERS = (MODELS, PREDICTIONS, RESULTS)
 FOLDERS = (TRAINING, TEST, FEATURES, *OUTPUT_FOLDERS)
 README = "README.txt"
+EXPERIMENT_FILE = "experiment.json"  # which columns and which scale an experiment was laid out with
 LOCK_FILE = ".lock"
 HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a locked file
 
@@ -20,7 +21,7 @@ TEST_PREDICTIONS_FILE, CONFIG_FILE = "test_predictions.json", "config.toml"
 STUDIES, RUNS, CHECKPOINTS = "studies.db", "runs", "checkpoints"
 LATEST_FILES = (RESULTS_FILE, TRIALS_FILE, SUMMARY_FILE, TEST_PREDICTIONS_FILE)
 
-RESERVED = {*FOLDERS, README, LOCK_FILE, HOLDER_FILE}
+RESERVED = {*FOLDERS, README, EXPERIMENT_FILE, LOCK_FILE, HOLDER_FILE}
 
 
 def refuse_reserved_path(

@@ -3,10 +3,9 @@
 import csv
 import io
 import math
-import shlex
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,21 @@ from ordinate.errors import BadInput, BadOption, BadOutput, shorten
 from ordinate.examples import split_texts
 from ordinate.experiment.dataset import Dataset, parse_stem, read_dataset
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.layout import FEATURES, OUTPUT_FOLDERS, README, TEST, TRAINING
-from ordinate.experiment.safe_files import write_text
+from ordinate.experiment.layout import (
+    EXPERIMENT_FILE,
+    FEATURES,
+    OUTPUT_FOLDERS,
+    README,
+    TEST,
+    TRAINING,
+)
+from ordinate.experiment.safe_files import write_json, write_text
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.item_columns import read_columns
 from ordinate.readers.numeric_table import read_column_names
 from ordinate.render.atomic_files import replace_file
 from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.encoding import read_ordered_categories
 from ordinate.settings import check_integer
 
 FEATURE_SETS = ("tfidf-word", "tfidf-char")  # that are made of the texts
@@ -42,18 +49,10 @@ models/, predictions/ and results/ are made by ordinate tune and predict.
 
 {source}
 
-  ordinate check -e .{flags}
-  ordinate features list -e .{flags}
-  ordinate tune -e .{flags}
+  ordinate check -e .
+  ordinate features list -e .
+  ordinate tune -e .
 """
-
-
-@dataclass(frozen=True)
-class NewExperiment:
-    """An experiment that was laid out, and the flags by which other commands read it the same."""
-
-    experiment: Experiment
-    flags: tuple[str, ...]
 
 
 def lay_out_experiment(
@@ -66,7 +65,7 @@ def lay_out_experiment(
     seed: int = 0,
     extract: Callable[[Experiment], object] = lambda _: None,
     again: bool = False,
-) -> NewExperiment:
+) -> Experiment:
     """Lay out a folder with labelled texts; without any, with those that ship with the package.
 
     `train` and `test` are files or data frames (of pandas, Polars or Arrow). Without `test`, about
@@ -82,20 +81,19 @@ def lay_out_experiment(
         contents, source = _take_shipped_texts(), SHIPPED_TEXTS
     else:
         with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-            contents, source = _take_data(train, test, given, scale, seed, Path(folder))
+            contents, source, scale = _take_data(train, test, given, scale, seed, Path(folder))
         given = replace(given, delimiter=None, encoding=None)
     _refuse_used_folder(home, contents, again=again)
     for name, content in contents.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         with replace_file(home / name) as temporary:
             temporary.write_bytes(content)
-    experiment = Experiment.open(home, columns=given)
+    _write_settings(home, given, scale)
+    experiment = Experiment.open(home)
     extract(experiment)
-    flags = _list_flags(given, scale)
-    said = "".join(f" {shlex.quote(word)}" for word in flags)
     # Last: without it, the folder is not finished.
-    write_text(home / README, README_TEXT.format(source=source, flags=said))
-    return NewExperiment(experiment, flags)
+    write_text(home / README, README_TEXT.format(source=source))
+    return experiment
 
 
 def _take_shipped_texts() -> dict[str, bytes]:
@@ -103,15 +101,12 @@ def _take_shipped_texts() -> dict[str, bytes]:
     return {f"{TRAINING}/texts.csv": training.encode(), f"{TEST}/texts_test.csv": test.encode()}
 
 
-def _list_flags(columns: DataColumns, scale: Any) -> tuple[str, ...]:
-    """Return the flags that later commands need."""
-    named = {
-        f"--{role}-column": getattr(columns, role) for role in ("label", "text", "id", "group")
-    }
-    named["--scale"] = None if scale is None else _format_scale(scale)
-    return tuple(
-        word for flag, value in named.items() if value is not None for word in (flag, value)
-    )
+def _write_settings(home: Path, columns: DataColumns, scale: Any) -> None:
+    """Write what all later commands are to know of the data without being told again."""
+    roles = {role: getattr(columns, role) for role in ("label", "text", "id", "group")}
+    settings = roles | {"scale": None if scale is None else _format_scale(scale)}
+    if any(settings.values()):
+        write_json(home / EXPERIMENT_FILE, settings)
 
 
 def _format_scale(scale: Any) -> str:
@@ -123,19 +118,21 @@ def _format_scale(scale: Any) -> str:
 
 def _take_data(
     train: Any, test: Any, columns: DataColumns, scale: Any, seed: int, folder: Path
-) -> tuple[dict[str, bytes], str]:
-    """Return the files of the experiment by their paths in it, and where they come from."""
+) -> tuple[dict[str, bytes], str, Any]:
+    """Return the files of the experiment by their paths, where they come from, and the scale."""
     path = _find_file(train, "train", folder)
     training = read_dataset(path, role="training", columns=columns)
     training.require_texts()
+    scale = scale or _find_ordered_labels(train, training.columns.label)
     declared = resolve_scale(scale, training.labels)
     levels = training.gold(declared)
     if test is None:
         contents = _split_file(training, columns, levels, seed)
-        return contents, (
+        source = (
             f"The texts are those of {path.name}; about a fifth of each level was set aside for "
             f"the test (seed {seed})."
         )
+        return contents, source, scale
     tested = read_dataset(_find_file(test, "test", folder), columns=columns)
     tested.require_texts()
     tested.gold(declared, missing="keep")
@@ -146,7 +143,14 @@ def _take_data(
         f"{TRAINING}/{_name_file(path.name, columns)}": _take_file(path, columns),
         f"{TEST}/{_name_file(name, columns)}": _take_file(tested.path, columns),
     }
-    return contents, f"The texts are those of {path.name} and {tested.path.name}."
+    return contents, f"The texts are those of {path.name} and {tested.path.name}.", scale
+
+
+def _find_ordered_labels(given: Any, column: str | None) -> list[Any] | None:
+    """Return the levels that a data frame has declared by an ordered categorical or enum."""
+    if isinstance(given, (str, Path)) or column is None:
+        return None
+    return read_ordered_categories(given[column])
 
 
 def _find_file(given: Any, name: str, folder: Path) -> Path:
@@ -218,11 +222,12 @@ def _format_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 def _split_file(
     data: Dataset, columns: DataColumns, levels: NDArray[np.int64], seed: int
 ) -> dict[str, bytes]:
-    rng = np.random.default_rng(seed)
+    rng, texts = np.random.default_rng(seed), data.require_texts()
+    groups = data.groups
+    if groups is None and len(set(texts)) < len(texts):  # copies of a text stay on one side
+        groups = np.array([*texts, None], object)[:-1]
     aside = (
-        _set_items_aside(levels, rng)
-        if data.groups is None
-        else _set_groups_aside(levels, data.groups, rng)
+        _set_items_aside(levels, rng) if groups is None else _set_groups_aside(levels, groups, rng)
     )
     if not 0 < aside.sum() < len(aside):
         units = "items" if data.groups is None else "groups"
@@ -291,7 +296,9 @@ def _refuse_used_folder(root: Path, contents: Mapping[str, bytes], *, again: boo
 
 def _is_ours(path: Path, root: Path, contents: Mapping[str, bytes]) -> bool:
     place = path.relative_to(root)
-    if any(part.startswith(LEFTOVER_PREFIXES) for part in place.parts):
+    if place.name == EXPERIMENT_FILE or any(
+        part.startswith(LEFTOVER_PREFIXES) for part in place.parts
+    ):
         return True
     if place.parts[0] == FEATURES:
         return path.is_dir() if len(place.parts) == 1 else place.parts[1] in FEATURE_SETS

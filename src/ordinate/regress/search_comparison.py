@@ -18,6 +18,8 @@ def compare_searches(roots: Sequence[Path | str]) -> RegressionComparison:
 
     One search alone is compared with itself: its finalists with each other.
     """
+    if not roots:
+        raise BadInput("Name the folders of searches to compare.")
     tested = [read_run_files(Path(root), TEST_PREDICTIONS_FILE, RESULTS_FILE)[0] for root in roots]
     for one, root in zip(tested, roots, strict=True):
         if one["task"] != RegressionReport.task:

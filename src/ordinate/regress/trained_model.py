@@ -37,6 +37,7 @@ from ordinate.search.saved_models import (
     read_description,
     resolve_model_name,
 )
+from ordinate.search.tuning_result import TuningResult
 
 CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 TASK, BLEND = "regression", "blend"
@@ -247,7 +248,11 @@ class Surrogate:
 
 
 def predict_regression(
-    folder: Path | str, data: Any, *, model: str | None = None, alpha: float | None = None
+    folder: Path | str | TuningResult,
+    data: Any,
+    *,
+    model: str | None = None,
+    alpha: float | None = None,
 ) -> Predictions:
     """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
 
@@ -255,7 +260,8 @@ def predict_regression(
     """
     if alpha is not None:
         check_alpha(alpha)
-    surrogate = load_surrogate(folder, model)
+    home = folder.folder if isinstance(folder, TuningResult) else folder
+    surrogate = load_surrogate(home, model)
     return surrogate.predict(read_features(data, surrogate.features), alpha)
 
 

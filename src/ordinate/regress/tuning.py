@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ordinate.errors import BadOutput, shorten
+from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.workers import WorkerPool
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
@@ -100,7 +102,9 @@ def _open_task(
 ) -> Iterator[RegressionTask]:
     budget = TimeBudget(settings.timeout, max(1, settings.folds or 0), settings.jobs)
     parts = split_rows(table, split, settings)  # what is wrong with rows, before a folder is made
-    with open_workers(root, settings, origin.command) as workers:
+    if (root / TRAINING).is_dir() or (root / TEST).is_dir():
+        raise BadOutput(f"{shorten(str(root))} is an experiment with texts. Name another folder.")
+    with open_workers(root, settings, origin.command, "tune_regression") as workers:
         task = _make_task(table, root, settings, parts, unit, workers)
         yield replace(task, budget=budget, progress=progress)
 

@@ -69,6 +69,11 @@ class RegressionReport(TaskReport):
     metric = "RMSE"
     direction = "minimize"
 
+    @property
+    def basis(self) -> str:
+        """By what models are evaluated and selected."""
+        return "by cross-validation" if self.settings.folds else "on the validation rows"
+
     def convert_evaluation(self, evaluation: RegressionEvaluation) -> Record:
         """Return plain values, in which baselines and measures of intervals have their unit."""
         found = evaluation.to_dict()
@@ -191,7 +196,9 @@ class RegressionReport(TaskReport):
         """Return what intervals take for one, and how saved models were fitted."""
         grouped = result.source.groups is not None
         units = "groups, not rows," if grouped else "rows"
+        blend = "The blend wins unless one model is significantly better, in RMSE and in MAE."
         return [
+            *([blend] if result.ensemble and self.settings.blend == "auto" else []),
             f"Confidence intervals take {units} as independent, and the model as given.",
             self._describe_final_fit(apart=result.source.apart, grouped=grouped),
         ]

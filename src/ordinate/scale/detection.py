@@ -63,5 +63,6 @@ def _propose_scale(labels: set[Any]) -> str:
     if not plain or scale.count(",") >= len(names) or set(scale) & marks:
         scale = "low,mid,high"
     return (
-        f"Declare all levels, lowest first: scale='{scale}', on the command line --scale '{scale}'."
+        f"Declare all levels, lowest first (these are sorted by name): scale='{scale}', on the "
+        f"command line --scale '{scale}'."
     )

@@ -21,6 +21,7 @@ from ordinate.render.document import Cell
 from ordinate.render.estimates import format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
 from ordinate.search.trials import import_optuna, silence_optuna
+from ordinate.search.tuning_result import TuningResult
 from ordinate.search.tuning_text import build_summary_blocks
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
@@ -93,8 +94,8 @@ class SearchAnalysis(Result):
         winner = _name_winner(self.results)
         value = format_number(self.results["winning"]["value"])
         verdict = (
-            f"The best model is {winner}: {metric} {value}{f' {unit}' if unit else ''}, "
-            "cross-validated."
+            f"The best model is {winner}: {metric} {value}{f' {unit}' if unit else ''} on "
+            "held-out items."
         )
         blocks: list[str | Grid] = [
             *self.cautions,
@@ -103,13 +104,13 @@ class SearchAnalysis(Result):
             *_build_importance_grids(self.importance, metric),
             *_build_curves_grid(self.curves, f"{error} there"),
         ]
-        notes = (f"Run {self.results['run']}.", *self.results["notes"])
+        notes = tuple(self.results["notes"])
         return Document(f"Search for the best {metric}", tuple(blocks), verdict, notes)
 
 
-def analyze_search(root: Path | str) -> SearchAnalysis:
-    """Return what the latest run of a search found."""
-    home = Path(root)
+def analyze_search(root: Path | str | TuningResult) -> SearchAnalysis:
+    """Return what the latest run of a search found; `root` is its folder, or a result."""
+    home = Path(root.folder if isinstance(root, TuningResult) else root)
     results, trials = read_run_files(home, RESULTS_FILE, TRIALS_FILE)
     with explain_missing_keys(home):
         made = {_name_study(one): one["trials"] for one in trials["studies"]}
@@ -123,7 +124,7 @@ def analyze_search(root: Path | str) -> SearchAnalysis:
 
 
 def read_tuned_params(root: Path) -> dict[str, dict[str, Any]]:
-    """Return the hyperparameters that a search found, by model type, those of the best study."""
+    """Return the hyperparameters that a search found, by model type, one study each."""
     (results,) = read_run_files(root, RESULTS_FILE)
     with explain_missing_keys(root):
         best = [one["best"] for one in results["studies"] if one["best"]]
@@ -260,7 +261,7 @@ def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
     if (ensemble := results["ensemble"]) is not None:
         rows.append((ensemble["model"], _format_value(ensemble), None, None, None))
     header = ("model", error, "complete", "pruned", "failed")
-    return Grid("Studies: the best trial of each, cross-validated", header, tuple(rows))
+    return Grid("Studies: the best trial of each, on held-out items", header, tuple(rows))
 
 
 def _format_value(finalist: Mapping[str, Any] | None) -> Cell:

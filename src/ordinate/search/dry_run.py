@@ -66,9 +66,10 @@ class DryRun(Result):
         jobs = f"{settings.jobs} process{'' if settings.jobs == 1 else 'es'}"
         stages = ", ".join(f"{count:,} for {stage}" for stage, count in self.fits.items())
         verdict = f"At most {sum(self.fits.values()):,} fits: {stages}. Nothing was written."
+        trials = sum(settings.count_trials(model_type) for model_type in settings.model_types)
         models = (
-            f"Models: {', '.join(settings.models)}, {settings.trials} trials each for "
-            f"{self.searched_inputs} of {len(self.inputs)} inputs, in {settings.folds} folds, with "
+            f"Models: {', '.join(settings.models)}, {trials} trials in all for each of "
+            f"{self.searched_inputs} of {len(self.inputs)} inputs, in {self.folds} folds, with "
             f"{jobs}."
         )
         tests = f"{self.source.n:,} items. Test data: {', '.join(self.tests) or 'none'}."

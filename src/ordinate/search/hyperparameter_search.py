@@ -46,13 +46,14 @@ def search_hyperparameters(task: Task, inputs: Sequence[str]) -> list[StudyTrial
     """Make the trials of every study.
 
     The defaults of each come first; then studies take turns, a batch each, so that a timeout
-    leaves none of them behind. The first trial of all is made in any case, so there is a model.
+    leaves none of them behind. The first trial of all is made in any case, so there is a model;
+    not so in an outer fold of a nested estimate, which can wait for the next run.
     """
     keys = [StudyKey(name, model) for name in inputs for model in task.settings.model_types]
     studies = {key: _open_study(task, key) for key in keys}
     progress = _SearchProgress(task, studies)
     for key, study in studies.items():
-        first = not any(one.trials for one in studies.values())
+        first = not task.subset and not any(one.trials for one in studies.values())
         _run_trials(task, key, study, 1, progress, forced=first)
     left = [key for key, study in studies.items() if study.trials]
     while left:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordinate.errors import BadInput
-from ordinate.search.fits import Rows, remove_checkpoints, run_fit
+from ordinate.search.fits import OutOfTime, Rows, remove_checkpoints, run_fit
 from ordinate.search.hyperparameter_search import StudyTrials, search_hyperparameters
 from ordinate.search.record_cache import Record, load_or_compute
 from ordinate.search.saved_models import load_out_of_fold
@@ -40,6 +40,8 @@ def select_model(task: Task) -> ModelSelection:
     studies = search_hyperparameters(task, shortlist if screened else task.inputs)
     candidates = [_evaluate_best_trial(task, study) for study in studies]
     complete = [one for one in candidates if one is not None]
+    if not complete and not any(study.trials for study in studies):
+        raise OutOfTime("There was no time for any trial.")
     if not complete:
         raise BadInput(_explain_no_model(task, studies))
     ensemble = task.combine(complete)
@@ -83,6 +85,7 @@ def estimate_nested(task: Task) -> NestedEstimate | None:
     records: list[Record] = []
     for number, fold in enumerate(task.folds, 1):
         records.append(_load_outer_fold(task, number, fold))
+        task.budget.forget_trials()
         if "predictions" not in records[-1]:
             return None
     predictions = task.join_predictions(
@@ -116,7 +119,10 @@ def _run_outer_fold(task: Task, number: int, fold: Rows) -> Record:
     if task.budget.is_over:
         return {"final": False}
     inner = task.restrict_to_rest(fold, f"outer-{number}").prepare()
-    selection = select_model(inner)
+    try:
+        selection = select_model(inner)
+    except OutOfTime:
+        return {"final": False}
     predictions = inner.predict_new(selection.winner, task.get_rows(fold))
     return {
         "selected": selection.winner.title,

@@ -52,7 +52,7 @@ class SearchSettings:
         Mapping[str, Mapping[str, Any]],
         Setting(
             "hyperparameters that are given and not searched, by model type, such as "
-            """'{"svm": {"C": 2.0}}'""",
+            """'{"lightgbm": {"rounds": 100}}'""",
             metavar="JSON",
             default="none",
         ),
@@ -145,6 +145,8 @@ class SearchSettings:
             raise BadOption(
                 f"Pass settings, or {', '.join(options)} as keyword arguments, not both."
             )
+        if settings is not None and not isinstance(settings, cls):
+            raise BadOption(f"settings are a {cls.__module__}.{cls.__name__} here.")
         known = [one.name for one in fields(cls) if one.init]
         for name in options:
             if name not in known:
@@ -161,7 +163,7 @@ class SearchSettings:
         ):
             raise BadOption(
                 "--params takes hyperparameters by model type, such as "
-                f"""'{{"svm": {{"C": 2.0}}}}', not {shorten(by_model)}."""
+                f"""'{{"lightgbm": {{"rounds": 100}}}}', not {shorten(by_model)}."""
             )
 
     def _set(self, name: str, value: Any) -> None:

@@ -405,11 +405,19 @@ class Task(ABC):
         merit, best = self.compute_merit(value), self.best_trials.get(candidate.study)
         if best is None or merit > best.merit:
             self.best_trials[candidate.study] = ScoredOutputs(merit, candidate.params, outputs)
+            outputs.save(self._locate_best(candidate))  # for a run that goes on after a kill
 
     def get_cached_outputs(self, candidate: Candidate) -> FitOutputs | None:
-        """Return the out-of-fold outputs of a candidate, if they are cached."""
+        """Return the out-of-fold outputs of a candidate, if this run or a killed one has them."""
         best = self.best_trials.get(candidate.study)
-        return best.outputs if best and best.params == candidate.params else None
+        if best and best.params == candidate.params:
+            return best.outputs
+        outputs = FitOutputs.load(self._locate_best(candidate))
+        whole = outputs is not None and len(outputs.predictions) == sum(map(len, self.folds))
+        return outputs if whole else None
+
+    def _locate_best(self, candidate: Candidate) -> Path:
+        return Path(f"{self.locate_checkpoint(candidate, len(self.folds) + 1)}.npz")
 
     def evaluate_candidate(self, candidate: Candidate, outputs: FitOutputs) -> EvaluatedCandidate:
         """Evaluate a candidate by its out-of-fold outputs."""

@@ -48,6 +48,10 @@ class TimeBudget:
         """Take how long a trial took; the longest so far counts, for it may be the best."""
         self._took[study] = max(seconds, self._took.get(study, 0.0))
 
+    def forget_trials(self) -> None:
+        """Set no more time aside: the last fits of what was searched are made."""
+        self._took.clear()
+
     def _estimate_final_fits(self) -> float:
         fits = [took / self._folds for took in self._took.values()]
         return self._estimate_fit_ratio() * max(sum(fits), self._jobs * max(fits, default=0.0))

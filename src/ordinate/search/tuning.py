@@ -13,6 +13,7 @@ from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import (
     CHECKPOINTS,
     CONFIG_FILE,
+    RESULTS,
     RESULTS_FILE,
     RUNS,
     SUMMARY_FILE,
@@ -23,6 +24,7 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import remove_leftovers, write_json, write_text
+from ordinate.experiment.stored_json import read_json
 from ordinate.experiment.workers import WorkerPool, limit_to_one_thread
 from ordinate.render import render
 from ordinate.search.saved_models import LIBRARIES, save_candidates, save_ensemble
@@ -46,9 +48,15 @@ class RunOrigin:
 
 
 @contextmanager
-def open_workers(root: Path, settings: SearchSettings, command: str) -> Iterator[WorkerPool]:
-    """Take the lock of a folder, clear what killed runs left, and start the workers."""
+def open_workers(
+    root: Path, settings: SearchSettings, command: str, task: str
+) -> Iterator[WorkerPool]:
+    """Take the lock of a folder, clear what killed runs left, and start the workers.
+
+    A folder has the searches of one task, which is named as in its results.
+    """
     refuse_foreign_files(root)
+    _refuse_other_task(root, task)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -60,6 +68,16 @@ def open_workers(root: Path, settings: SearchSettings, command: str) -> Iterator
     ):
         remove_leftovers(root)
         yield workers
+
+
+def _refuse_other_task(root: Path, task: str) -> None:
+    path = root / RESULTS / RESULTS_FILE
+    other = read_json(path, dict[str, Any]).get("task") if path.exists() else task
+    if other != task:
+        raise BadOutput(
+            f"{shorten(str(root))} has the results of ordinate.{shorten(other).strip(chr(39))}. "
+            "Name another folder."
+        )
 
 
 @contextmanager
@@ -94,6 +112,7 @@ def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:
     selection = select_model(task)
     studies, ensemble, winner = _save_finalists(task, selection, run, origin.command)
     finalists = [study.best for study in studies if study.best] + ([ensemble] if ensemble else [])
+    task.budget.forget_trials()
     nested = estimate_nested(task) if task.settings.nested else None
     result = TuningResult(
         run=run,
@@ -108,9 +127,11 @@ def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:
         nested=nested,
         notes=tuple(_collect_notes(task, selection, nested)),
         folder=task.root,
+        screening_model=task.screening_model or "",
     )
     _write_run(task, result, origin)
-    if selection.finished:  # otherwise the next run may go on from some
+    done = not task.settings.nested or (nested is not None and nested.finished)
+    if selection.finished and done:  # otherwise the next run may go on from some
         shutil.rmtree(task.locate_result(CHECKPOINTS), ignore_errors=True)
     return result
 
@@ -186,7 +207,7 @@ def _collect_notes(
 def _write_run(task: Task, result: TuningResult, origin: RunOrigin) -> None:
     """Write the results of the run, and the same as the latest ones."""
     folder = task.locate_result(RUNS, result.run)
-    if origin.config:
+    if origin.config and not (folder / CONFIG_FILE).exists():
         write_text(folder / CONFIG_FILE, origin.config)
     _write_results(folder, result)
     models = [one.model_type for one in result.finalists if not one.members]

@@ -30,6 +30,11 @@ class TaskReport:
         """Return the value of the metric with its confidence interval."""
         return cast("Estimate", evaluation)
 
+    @property
+    def basis(self) -> str:
+        """By what models are evaluated and selected."""
+        return "by cross-validation"
+
     def format_value(self, value: float) -> str:
         """Return a value of the metric with the digits that matter, without its unit."""
         return format_number(value)
@@ -273,6 +278,7 @@ class TuningResult(Result):
     nested: NestedEstimate | None = None
     notes: tuple[str, ...] = ()
     folder: Path = Path()
+    screening_model: str = ""  # the cheap model that every input was tried with
 
     @property
     def finalists(self) -> list[Finalist]:
@@ -336,8 +342,6 @@ class TuningResult(Result):
         if self.nested:
             rows += self._flatten("nested", [("", "", "", self.nested.evaluation)])
         return align_columns(rows)
-
-    screening_model: ClassVar[str] = "logistic"
 
     def _flatten(
         self, stage: str, evaluated: "Iterable[tuple[str, str, str, Any]]"

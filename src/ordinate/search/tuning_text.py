@@ -1,6 +1,7 @@
 """The report of a tuning run: the verdict, the tables behind it, and how they came about."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,6 @@ from ordinate.inference.estimates import Estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
-    format_estimate,
     format_estimate_interval,
     format_interval_head,
     format_number,
@@ -50,10 +50,18 @@ def describe_winner(result: "TuningResult") -> str:
     winner, report = result.winner, result.report
     value = _format_value(result, report.get_estimate(winner.evaluation))
     sentences = [
-        f"The best model is {winner.title}: {report.metric} {value} by cross-validation.",
+        f"The best model is {winner.title}: {report.metric} {value} {report.basis}.",
+        _describe_nested(result),
         *(_describe_test(result, one.name, one.evaluation, one.optimism) for one in result.tests),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _describe_nested(result: "TuningResult") -> str:
+    if result.nested is None:
+        return ""
+    value = _format_value(result, result.report.get_estimate(result.nested.evaluation))
+    return f"The nested estimate, without the bias of selecting it, is {value}."
 
 
 def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism: float) -> str:
@@ -64,7 +72,7 @@ def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism:
     if math.isnan(optimism):
         return f"{said}."
     side = "worse" if optimism > 0 else "better"
-    return f"{said}: {result.report.format_value(abs(optimism))} {side} than by cross-validation."
+    return f"{said}: {result.report.format_value(abs(optimism))} {side} than {result.report.basis}."
 
 
 def _format_value(result: "TuningResult", estimate: Estimate) -> str:
@@ -90,7 +98,7 @@ def _build_search_grid(result: "TuningResult") -> Grid:
     if result.ensemble:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
-    title = f"Search: the best trial of each study, by cross-validation, with {CI_HEAD}"
+    title = f"Search: the best trial of each study, {report.basis}, with {CI_HEAD}"
     optional = ("failed", "pruned", "chance")
     return Grid(title, header, tuple(rows), optional=optional).drop_empty_columns()
 
@@ -109,11 +117,12 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
         for one in result.screened
     )
     title = f"Screening: each feature set with {result.screening_model}"
-    lines = [f"{one.set} failed: {one.failed}" for one in result.screened if one.failed]
-    lines += [
-        f"{one.set} is not searched: {one.discard_reason}."
+    lines = [
+        f"{one.set} failed: {one.failed}"
+        if one.failed and one.failed != one.discard_reason
+        else f"{one.set} is not searched: {one.discard_reason}."
         for one in result.screened
-        if one.discard_reason and not one.failed
+        if one.discard_reason
     ]
     grid = Grid(title, header, rows, optional=("chance", "best constant"))
     return [grid.drop_empty_columns(), *([" ".join(lines)] if lines else [])]
@@ -155,8 +164,10 @@ def _build_nested_blocks(result: "TuningResult") -> list[str | Grid]:
         ("nested", *report.build_value_cells(result.nested.evaluation)),
     )
     title = f"Nested cross-validation: the whole selection in each outer fold, with {CI_HEAD}"
+    counts = Counter(result.nested.selected)
+    selected = ", ".join(f"{name} ({count} of {counts.total()})" for name, count in counts.items())
     sentence = (
-        f"The outer folds selected {', '.join(result.nested.selected)}. Each was evaluated on "
+        f"The outer folds selected {selected}. Each was evaluated on "
         "items that it had not seen, so the nested value has no optimistic bias from the selection."
     )
     grid = Grid(title, ("estimate", *report.value_header), rows)
@@ -185,8 +196,3 @@ def parse_estimate(row: Mapping[str, Any]) -> Estimate:
     """Return a value with its confidence interval, from plain values."""
     value, low, high = (math.nan if row[key] is None else row[key] for key in ESTIMATE_KEYS)
     return Estimate(value, low, high, row["method"], note=row["note"])
-
-
-def format_cell_estimate(estimate: Estimate | None) -> Cell:
-    """Return a value with its confidence interval as a cell."""
-    return None if estimate is None else format_estimate(estimate)
