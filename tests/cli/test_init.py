@@ -138,7 +138,7 @@ def write_essays(path, n=60, *, sep=",", names=("id", "level", "text"), levels=(
     lines = [sep.join((*names, "writer"))]
     for k in range(n):
         level = levels[k % len(levels)]
-        lines.append(sep.join((f"e{k}", level, f"word{k % 7} {level} text", f"w{k // 4}")))
+        lines.append(sep.join((f"e{k}", level, f"word{k} {level} text", f"w{k // 4}")))
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
@@ -164,7 +164,7 @@ def test_groups_stay_whole(tmp_path):
     new = tmp_path / "new"
     ran = run("init", new, "--train", source, "--group-column", "writer")
     assert ran.code == 0
-    assert f"ordinate tune -e {new} --group-column writer" in ran.out
+    assert Experiment.open(new).columns.group == "writer"
     parts = [
         {row["writer"] for row in rows(new / place)}
         for place in ("ml-training-data/essays.csv", "ml-test-data/essays_test.csv")
@@ -257,8 +257,25 @@ def test_frames_are_laid_out_as_files_are(tmp_path, library):
     found = lay_out_experiment(tmp_path / "new", frame, scale="1..2")
     assert str(found.scale()) == "1 < 2"
     data = found.dataset("train")
-    assert (data.n, found.experiment.dataset("train_test").n) == (16, 4)
+    assert (data.n, found.dataset("train_test").n) == (16, 4)
     assert set(data.labels) == {"1", "2"}
     assert data.texts[0].endswith("with a comma")
     with pytest.raises(BadInput, match="pass a file or a data frame"):
         lay_out_experiment(tmp_path / "other", 3)
+
+
+def test_copies_of_a_text_are_not_on_both_sides(tmp_path):
+    table = {"id": [f"e{k}" for k in range(60)], "level": ["A1", "B1", "C1"] * 20}
+    frame = table | {"text": [f"{table['level'][k]} word{k % 21}" for k in range(60)]}
+    found = lay_out_experiment(tmp_path / "new", frame)
+    training, test = (set(found.dataset(stem).texts) for stem in ("train", "train_test"))
+    assert test
+    assert not training & test
+
+
+def test_an_ordered_categorical_declares_the_scale(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    levels = pandas.Categorical(["low", "mid", "high"] * 8, ["low", "mid", "high"], ordered=True)
+    texts = [f"text number {k}" for k in range(24)]
+    frame = pandas.DataFrame({"level": levels, "text": texts})
+    assert str(lay_out_experiment(tmp_path / "new", frame).scale()) == "low < mid < high"

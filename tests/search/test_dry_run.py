@@ -37,6 +37,6 @@ def test_every_form_is_written(case, root, form):
         said = " ".join(render(plan, form).split())
         assert f"At most {sum(plan.fits.values())} fits" in said
         assert "Nothing was written." in said
-        assert f"Models: {', '.join(plan.settings.models)}, 3 trials each" in said
+        assert f"Models: {', '.join(plan.settings.models)}, 6 trials in all" in said
         assert "2 processes" in said
         assert "Test data: test." in said

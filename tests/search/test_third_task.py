@@ -161,7 +161,7 @@ def open_task(data, root, settings, workers):
 
 def tune_counts(data, root, **options):
     settings = CountSettings(**options)
-    with open_workers(root, settings, "tune_counts") as workers:
+    with open_workers(root, settings, "count", "tune_counts") as workers:
         task = open_task(data, root, settings, workers)
         return run_search(task, data, RunOrigin("tune_counts"))
 
@@ -263,7 +263,9 @@ def test_given_hyperparameters_a_timeout_and_a_plan_are_those_of_any_task(tmp_pa
     assert [trial.params for trial in given.studies[0].trials] == [{"penalty": 2.0}]
     late = tune_counts(data, tmp_path / "late", timeout=0.0)
     assert [len(study.trials) for study in late.studies] == [1, 0]
-    with open_workers(tmp_path / "plan", settings := CountSettings(), "plan") as workers:
+    with open_workers(
+        tmp_path / "plan", settings := CountSettings(), "plan", "tune_counts"
+    ) as workers:
         plan = plan_search(open_task(data, tmp_path, settings, workers), data, [])
     assert plan.fits == {"search": 36, "finalists": 8}
 
@@ -288,7 +290,7 @@ def tune_and_die(root, module, function, count):
 
 def list_trials(root):
     """Return the trials that are stored."""
-    with open_workers(root, settings := CountSettings(), "list") as workers:
+    with open_workers(root, settings := CountSettings(), "list", "tune_counts") as workers:
         task = open_task(draw_counts(), root, settings, workers)
         keys = [StudyKey("", model_type) for model_type in settings.model_types]
         studies = {key: hyperparameter_search._open_study(task, key) for key in keys}

@@ -253,3 +253,11 @@ def test_a_temporary_folder_lives_as_long_as_the_result(tmp_path):
     with keep_or_make_folder(tmp_path) as (folder, tie):
         assert tie(result := Kept()) is result
     assert folder == tmp_path
+
+
+def test_a_folder_has_the_searches_of_one_task(case, tmp_path):
+    root = case.lay_out(tmp_path / "own")
+    (root / "results/runs").mkdir(parents=True)
+    (root / "results/results.json").write_text('{"task": "tune_something"}')
+    with pytest.raises(BadOutput, match=r"has the results of ordinate\.tune_something"):
+        case.tune(root, case.make_settings())

@@ -182,8 +182,8 @@ def predict(
 ) -> Predictions:
     """Predict the levels of new texts: a file, a data frame, or a list of texts.
 
-    `folder` is that of an experiment in which models were tuned, or the result of that. The model is
-    the winner of the latest run, or that of this name, or what it alone begins with.
+    `folder` is that of an experiment in which models were tuned, or the result of that. The model
+    is the winner of the latest run, or that of this name, or what it alone begins with.
     """
     columns = DataColumns(text=text_column)
     home = folder.folder if isinstance(folder, TuningResult) else folder
