@@ -2,29 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.classify.decision_rules import METRIC_OPTIMAL, DecisionRule
-from ordinate.errors import BadOption, shorten
 from ordinate.postprocess.conformal_sets import PredictionSets
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.readers.duckdb_connection import connect, quote_identifier, quote_literal
-from ordinate.readers.item_query import COPY_FORMATS, make_names_distinct
-from ordinate.render import csv_records
+from ordinate.readers.item_query import make_names_distinct
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
+from ordinate.search.prediction_table import PredictionTable
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
-CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(PredictionTable):
     """Levels, probabilities and prediction sets, as positions on the scale.
 
     `levels` are those of the rule that the model was tuned with; `ids` are None where the items
@@ -75,41 +71,6 @@ class Predictions:
         columns["set_low"] = labels[self.sets.low_positions]
         columns["set_high"] = labels[self.sets.high_positions]
         return columns
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one record for each item."""
-        columns = {name: column.tolist() for name, column in self.columns().items()}
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
-
-    def write(self, path: Path) -> None:
-        """Write CSV or Parquet, by the suffix of the path."""
-        check_suffix(str(path))
-        if path.suffix.lower() in CSV_SUFFIXES:
-            text = csv_records.render(self.rows(), self.columns())
-            path.write_bytes(text.encode("utf-8"))  # the same bytes on every machine
-        else:
-            self._write_parquet(path)
-
-    def _write_parquet(self, path: Path) -> None:
-        with connect() as connection:
-            columns = {f"c{k}": column for k, column in enumerate(self.columns().values())}
-            connection.register("predictions", columns)
-            selected = ", ".join(
-                f"c{k} AS {quote_identifier(name)}" for k, name in enumerate(self.columns())
-            )
-            file_format = COPY_FORMATS[PARQUET_SUFFIXES[0]]
-            connection.execute(
-                f"COPY (SELECT {selected} FROM predictions) "  # noqa: S608 - names are quoted
-                f"TO {quote_literal(str(path))} (FORMAT {file_format})"
-            )
-
-
-def check_suffix(path: str) -> None:
-    """Refuse a file that is neither CSV nor Parquet, before any work is done."""
-    if Path(path).suffix.lower() not in (*CSV_SUFFIXES, *PARQUET_SUFFIXES):
-        raise BadOption(f"Predictions are written as .csv or .parquet, not as {shorten(path)}.")
 
 
 def compute_level_shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:

@@ -46,6 +46,7 @@ from ordinate.results.base import to_json_label
 from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds
 from ordinate.search.studies import SearchSpace
 from ordinate.search.task import (
+    DISTRIBUTIONS,
     Candidate,
     Ensemble,
     EvaluatedCandidate,
@@ -61,7 +62,6 @@ LevelsByRule = Mapping[Any, Positions]  # by decision rule
 CACHE_VERSION = 2  # of what runs cache: raise it when the same settings give other numbers
 # Names by which digests know settings. The seeds of a search follow from them: they never change.
 DIGEST_NAMES = {"rounded_mean": "average"}
-DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # by the name of the library
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 5  # of a vote
 NO_VOTE_NOTE = "There is no vote: it takes two models, and there were not two."
 

@@ -66,8 +66,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
-    from ordinate.classify.predictions import check_suffix
     from ordinate.classify.trained_model import load_model
+    from ordinate.search.prediction_table import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)

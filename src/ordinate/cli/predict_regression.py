@@ -53,7 +53,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.regress.trained_model import check_suffix
+    from ordinate.search.prediction_table import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)

@@ -54,6 +54,7 @@ from ordinate.results.regression_scores import RegressionScores
 from ordinate.search.fits import Fit, FitOutputs
 from ordinate.search.studies import SearchSpace
 from ordinate.search.task import (
+    DISTRIBUTIONS,
     Candidate,
     Ensemble,
     EvaluatedCandidate,
@@ -71,7 +72,6 @@ CACHE_VERSION = 4  # of what runs cache: raise it when the same settings give ot
 ENOUGH_VALIDATION_ROWS = 50  # validation rows, or groups of them: fewer are no measure of intervals
 EARLY_STOPPING_SHARE = 0.1  # of the rows of a fit, by which it stops early
 FEWEST_ROWS = 4  # rows to learn from and to choose by
-DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # by the name of the library
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

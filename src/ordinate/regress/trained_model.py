@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import (
     BadInput,
-    BadOption,
     BadStore,
     BadValues,
     OrdinateError,
@@ -20,7 +19,6 @@ from ordinate.errors import (
 from ordinate.experiment.stored_json import DISTINCT, Check, at_least, at_most, decode
 from ordinate.models.regressors import Regressor, load_regressor
 from ordinate.postprocess.conformal_sets import check_alpha
-from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
@@ -30,7 +28,7 @@ from ordinate.regress.prediction_intervals import (
     load_calibration,
 )
 from ordinate.regress.table import read_features
-from ordinate.render import csv_records
+from ordinate.search.prediction_table import PredictionTable
 from ordinate.search.saved_models import (
     DESCRIPTION_FILE,
     MODEL_FOLDER,
@@ -39,7 +37,6 @@ from ordinate.search.saved_models import (
 )
 from ordinate.search.tuning_result import TuningResult
 
-CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 TASK, BLEND = "regression", "blend"
 ADVICE = "Train again, or restore the folder."
 WEIGHT_SUM_TOLERANCE = 1e-6  # how far weights may be from 1 in sum
@@ -49,7 +46,7 @@ SHOWN_FEATURES = 5  # features that a note lists
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(PredictionTable):
     """Predictions with their intervals, row by row; `spread` is how far members lie apart."""
 
     values: Floats
@@ -68,38 +65,10 @@ class Predictions:
         found |= {"lower": self.lower, "upper": self.upper}
         return found if self.spread is None else found | {"spread": self.spread}
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each row."""
-        columns = {name: column.tolist() for name, column in self.columns().items()}
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
-
-    def csv(self) -> str:
-        """Return the rows as CSV; where there are none, its header alone."""
-        return csv_records.render(self.rows(), self.columns())
-
-    def write(self, path: Path) -> None:
-        """Write CSV or Parquet, by the suffix of the path."""
-        check_suffix(str(path))
-        if path.suffix.lower() in CSV_SUFFIXES:
-            path.write_bytes(self.csv().encode())  # the same bytes on every machine
-            return
-        with connect() as connection:
-            connection.register("predictions", self.columns())
-            target = quote_literal(str(path))
-            connection.execute(f"COPY predictions TO {target} (FORMAT parquet)")
-
 
 def _describe_rows(where: NDArray[np.bool_]) -> str:
     """Say how many rows have one of some values [N, d]."""
     return f"{int(where.any(axis=1).sum()):,} of {len(where):,} rows"
-
-
-def check_suffix(path: str) -> None:
-    """Refuse a file that is neither CSV nor Parquet, before any work is done."""
-    if Path(path).suffix.lower() not in (*CSV_SUFFIXES, *PARQUET_SUFFIXES):
-        raise BadOption(f"Predictions are written as .csv or .parquet, not as {shorten(path)}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from ordinate.search.time_budget import TimeBudget
 from ordinate.search.trials import Direction
 from ordinate.search.tuning_result import Finalist, HeldOutResult, TaskReport
 
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # of libraries that are installed by another name
 # Takes the stage, the share of it that is done, and a note.
 ProgressCallback = Callable[[str, float, str], None]
 
