@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.classify.settings import Settings
-from ordinate.cli.flags import InputPath, StorePath
+from ordinate.cli.flags import InputPath, StorePath, list_flag_types
 from ordinate.cli.options import (
     add_command,
     add_experiment_options,
@@ -19,6 +19,7 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption
+from ordinate.readers.columns import DataColumns
 
 if TYPE_CHECKING:
     from ordinate.results.base import Result
@@ -42,13 +43,8 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 DATA_FLAGS: dict[str, type] = {
     "experiment": StorePath,
     "features_base_dir": InputPath,
-    "label_column": str,
-    "text_column": str,
-    "id_column": str,
-    "group_column": str,
     "scale": str,
-    "delimiter": str,
-    "encoding": str,
+    **list_flag_types(DataColumns),
 }
 
 

@@ -122,14 +122,12 @@ def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_folder(folder: str, data: str) -> None:
-    """Refuse a folder that is none, is an experiment with texts, or would bury the data."""
-    from ordinate.experiment.layout import RESERVED, TEST, TRAINING, refuse_reserved_path
+    """Refuse a folder that is none, or would bury the data."""
+    from ordinate.experiment.layout import RESERVED, refuse_reserved_path
 
     root = Path(folder).resolve()
     if root.is_file():
         raise BadOutput(f"{folder} is a file, and -e takes a folder.")
-    if (root / TRAINING).is_dir() or (root / TEST).is_dir():
-        raise BadOutput(f"{folder} is an experiment with texts. Name another folder with -e.")
     refuse_reserved_path(root)
     given = Path(data).resolve()
     parts = given.relative_to(root).parts if given.is_relative_to(root) else ()

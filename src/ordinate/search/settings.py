@@ -1,5 +1,6 @@
 """Settings of a search that every task has, checked before any work is done."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -22,7 +23,7 @@ class Preset(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchSettings:
+class SearchSettings(ABC):
     """What every search is told; errors name the flag.
 
     A task adds settings of its own, its presets, and the model types that it knows. `models`,
@@ -103,9 +104,9 @@ class SearchSettings:
     # --- what a task says --------------------------------------------------------------------
 
     @classmethod
+    @abstractmethod
     def list_model_types(cls) -> Sequence[str]:
         """Return the names of all model types of the task."""
-        raise NotImplementedError
 
     @classmethod
     def check_model_type(cls, name: str) -> None:
