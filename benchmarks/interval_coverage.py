@@ -3,22 +3,14 @@
     python benchmarks/interval_coverage.py --write FILE    the study, about half an hour
     python benchmarks/interval_coverage.py --quick         a smoke test, half a minute
 
-The raw results are kept in a CSV file: a run that was stopped resumes, and a page is written again
-from a finished file without any new simulation.
+A run that was stopped resumes.
 """
 
-import os
-
-os.environ.update(  # read by the libraries when they are imported: the processes share the cores
-    OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", NUMEXPR_NUM_THREADS="1"
-)
+from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
 
 import argparse
-import csv
 import math
-import multiprocessing
 import statistics
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
@@ -40,12 +32,11 @@ from ordinate.inference.resampling import Resampling, make_resampler, resample_m
 from ordinate.inference.small_samples import make_posterior_sampler
 from ordinate.metrics import Metric, find_metric
 from ordinate.summaries import ConfusionMatrix
-from writing import log, markdown, wrapped
+from writing import markdown, wrapped
 
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
 SIZES, QUICK_SIZES = (20, 50, 200, 1_000, 5_000), (50, 200)
 BALANCES = ("balanced", "1:100")
-REPLICATES, QUICK_REPLICATES, RESAMPLES = 2_000, 100, 1_000
 ACCURACY = 0.6  # of predictions, where gold is balanced
 LEVEL = 0.95
 SEED = 20_240_601
@@ -337,7 +328,7 @@ class Row(NamedTuple):
     median_width: float
     undefined: float
     nowhere: float
-    flatten_weights: float
+    flat: float
 
     @property
     def design(self) -> Design:
@@ -382,66 +373,6 @@ def performance(truth: float, ends: Array, replicates: int) -> list[float]:
     inside = ~(left | right)
     means = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
     return [float(each) for each in (*means, undefined, nowhere, (width <= FLAT).mean())]
-
-
-# --- all cells of the design ---------------------------------------------------------------------
-
-
-def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
-    """Return the rows of all cells, simulating those that the file does not have."""
-    file: Path = options.csv
-    rows = kept(file, options.replicates, options.resamples)
-    write_rows(file, rows)
-    done = {row.design for row in rows}
-    left = [design for design in wanted if design not in done]
-    if left:
-        work = partial(study, replicates=options.replicates, resamples=options.resamples)
-        start = time.perf_counter()
-        with multiprocessing.Pool(min(options.processes, len(left))) as pool:
-            for count, found in enumerate(pool.imap_unordered(work, left), 1):
-                write_rows(file, found, more=True)
-                rows += found
-                cell = ", ".join(map(str, found[0].design))
-                seconds = time.perf_counter() - start
-                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {cell}")
-    return [row for row in rows if row.design in wanted]
-
-
-def kept(file: Path, replicates: int, resamples: int) -> list[Row]:
-    """Return the rows of a file whose cells of the design are whole."""
-    if not file.exists():
-        return []
-    kinds = Row.__annotations__
-    text = file.read_text(encoding="utf-8")
-    lines = text[: text.rfind("\n") + 1].splitlines()  # without a last line that was cut short
-    found = [
-        Row(**{name: kind(line[name]) for name, kind in kinds.items()})
-        for line in csv.DictReader(lines)
-    ]
-    if any((row.replicates, row.resamples) != (replicates, resamples) for row in found):
-        raise SystemExit(
-            f"{file} has other replicates or resamples: name another file, or remove it."
-        )
-    by_design: dict[Design, list[Row]] = {}
-    for row in found:
-        by_design.setdefault(row.design, []).append(row)
-    all_pairs = set(pairs())
-    return [
-        row
-        for rows in by_design.values()
-        if {(row.metric, row.method) for row in rows} == all_pairs
-        for row in rows
-    ]
-
-
-def write_rows(file: Path, rows: Iterable[Row], *, more: bool = False) -> None:
-    """Write rows to a file, or add them to it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a" if more else "w", encoding="utf-8", newline="") as lines:
-        writer = csv.writer(lines, lineterminator="\n")
-        if not more:
-            writer.writerow(Row._fields)
-        writer.writerows(rows)
 
 
 # --- what follows from it ------------------------------------------------------------------------
@@ -661,7 +592,7 @@ def populations(rows: Sequence[Row]) -> str:
 
 def replication(row: Row) -> str:
     """Return what is done in a design cell."""
-    error = math.sqrt(LEVEL * (1.0 - LEVEL) / row.replicates)
+    error = standard_error(LEVEL, row.replicates)
     return (
         f"Each design cell has {row.replicates:,} replicates: a multinomial confusion matrix of N "
         f"items, and {row.resamples:,} resamples from it, the same for all metrics. The true value "
@@ -836,42 +767,21 @@ def listed(numbers: Sequence[int]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, without the sign."""
-    return f"{100 * share:.1f}"
-
-
 def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
-    options = arguments()
+    options = parse_options("Study the coverage of intervals.", "coverage", add_more=add_warnings)
     levels, sizes = (QUICK_LEVELS, QUICK_SIZES) if options.quick else (LEVELS, SIZES)
     check(levels, options.resamples)
-    rows = results(designs(levels, sizes), options)
-    text = page(rows)
-    print(text)
-    if options.write:
-        options.write.write_text(text, encoding="utf-8")
+    work = partial(study, replicates=options.replicates, resamples=options.resamples)
+    rows = simulate(designs(levels, sizes), work, Row, options)
+    publish(page(rows), options)
     if options.warnings:
         options.warnings.write_text(coverage_warnings(rows), encoding="utf-8")
 
 
-def arguments() -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(description="Study the coverage of intervals.")
-    parser.add_argument("--quick", action="store_true", help="a small design: a smoke test")
-    parser.add_argument("--replicates", type=int, help="of each design cell")
-    parser.add_argument("--resamples", type=int, default=RESAMPLES, help="from each replicate")
-    parser.add_argument("--processes", type=int, default=2, help="at a time")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
-    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
-    parser.add_argument("--warnings", metavar="FILE", type=Path, help="where to write poor cases")
-    options = parser.parse_args()
-    if options.replicates is None:
-        options.replicates = QUICK_REPLICATES if options.quick else REPLICATES
-    if options.csv is None:
-        name = "coverage-quick.csv" if options.quick else "coverage.csv"
-        options.csv = Path(__file__).parents[1] / "build" / name
-    return options
+def add_warnings(parser: argparse.ArgumentParser) -> None:
+    """Add the file of cells that are covered badly, which the package reads."""
+    parser.add_argument("--warnings", metavar="FILE", type=Path, help="where to write poor cells")
 
 
 if __name__ == "__main__":
