@@ -444,6 +444,7 @@ def test_csv_has_the_records_of_every_part():
     kinds = {row["part"].partition(":")[0] for row in rows}
     expected = {
         "metrics",
+        "tails",
         "baselines",
         "prediction_intervals",
         "residuals",

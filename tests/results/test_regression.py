@@ -374,7 +374,7 @@ def test_poisson_limits_are_near_those_of_the_delta_method():
             assert found.value == wanted.value
             assert found.low == pytest.approx(wanted.low, abs=0.2 * wanted.width), name
             assert found.high == pytest.approx(wanted.high, abs=0.2 * wanted.width), name
-    assert "Intervals by Poisson bootstrap: rmse" in words(str(drawn))
+    assert "Intervals by studentised Poisson bootstrap: rmse" in words(str(drawn))
     assert evaluate_regression(y, p, interval=None, poisson=True).metrics["rmse"].method is None
 
 

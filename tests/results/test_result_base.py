@@ -322,7 +322,7 @@ def test_an_evaluation_has_its_tables_by_name():
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60
     assert [*get_result("comparison").list_tables()] == ["metrics", "pairs", "tests"]
-    assert [*get_result("regression").list_tables()][:2] == ["metrics", "baselines"]
+    assert [*get_result("regression").list_tables()][:3] == ["metrics", "tails", "baselines"]
 
 
 def test_an_unknown_table_is_refused_with_those_there_are():

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
-from ordinate.inference.bootstrap import percentile_interval
+from ordinate.inference.bootstrap import studentised_interval
 from ordinate.inference.confidence_intervals import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.metrics import Metric, regression
 from ordinate.metrics.regression import BASELINE_FAMILY, ROUNDING_SHARE, find_error_percentile
-from ordinate.summaries.regression import HIGHEST_ORDER, CentralSums, Moments
+from ordinate.summaries.regression import HIGHEST_ORDER, MOMENT_POWERS, CentralSums, Moments
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -26,6 +26,8 @@ COMPLEX_STEP = 1e-20j
 NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
 LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
 CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
+RESAMPLE_EXPONENT = 0.75  # a resample has N to this power items: what covered best in the study
+FEWEST_RESAMPLED_ITEMS = 20  # of the study: resamples of fewer items say little
 
 
 def estimate_regression_metrics(
@@ -148,14 +150,23 @@ def count_items(moments: Moments) -> float:
 
 def standard_error(metric: Metric, moments: Moments, groups: Moments | None = None) -> float:
     """Return the standard error of a metric, of items or of clusters of them."""
-    if metric.name == "mae":
-        return _mae_standard_error(moments, groups)
-    slopes = compute_gradient(metric, moments)
     if groups is None:
-        parts = slopes[:, None] * _covariance(moments) * slopes
-        return _root_unless_rounding(float(parts.sum()), float(np.abs(parts).sum()), moments)
-    return _between_cluster_error(
-        _sum_cluster_contributions(moments, groups) @ slopes, groups, moments
+        return float(compute_item_errors(metric, moments))
+    if metric.name == "mae":
+        sums = groups.absolute - float(metric(moments)) * groups.total
+    else:
+        sums = _sum_cluster_contributions(moments, groups) @ compute_gradient(metric, moments)
+    return _between_cluster_error(sums, groups, moments)
+
+
+def compute_item_errors(metric: Metric, moments: Moments) -> Array:
+    """Return the standard error of a metric over items, of one summary or of a batch."""
+    if metric.name == "mae":
+        return _mae_standard_error(moments)
+    slopes = compute_gradient(metric, moments)
+    parts = slopes[..., :, None] * _covariance(moments) * slopes[..., None, :]
+    return _root_unless_rounding(
+        parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), moments
     )
 
 
@@ -163,60 +174,60 @@ def compute_gradient(metric: Metric, moments: Moments) -> Floats:
     """Return how a metric changes with the means, variances and covariance of target and error.
 
     A step in the imaginary direction has no rounding error, and the formulas of the catalogue take
-    it. Metrics that people declare are differenced on both sides instead.
+    it. Metrics that people declare are differenced on both sides instead. [..., 5] of a batch.
     """
-    steps = np.diag(_choose_steps(moments))
-    if metric.function.__module__ == regression.__name__:
-        slopes = np.imag(metric(_perturb_moments(moments, steps * COMPLEX_STEP))) / abs(
-            COMPLEX_STEP
-        )
-    else:
-        with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
-            values = np.asarray(
-                metric(_perturb_moments(moments, np.concatenate([steps, -steps]))), float
-            )
-        slopes = (values[:5] - values[5:]) / 2.0
-    return np.nan_to_num(slopes / steps.diagonal())
+    sizes = _choose_steps(moments)
+    steps = np.moveaxis(sizes[..., None] * np.eye(len(MOMENT_BASIS)), -1, 0)
+    with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
+        if metric.function.__module__ == regression.__name__:
+            values = metric(_perturb_moments(moments, steps * COMPLEX_STEP))
+            changes = np.imag(values) / abs(COMPLEX_STEP)
+        else:
+            moved = _perturb_moments(moments, np.concatenate([steps, -steps]))
+            values = np.asarray(metric(moved), float)
+            changes = (values[: len(MOMENT_BASIS)] - values[len(MOMENT_BASIS) :]) / 2.0
+    return np.nan_to_num(np.moveaxis(changes, 0, -1) / sizes)
 
 
 def _choose_steps(moments: Moments) -> Floats:
-    y2, e2 = float(moments.plain.mean(2, 0)), float(moments.squares / moments.total)
-    sizes = [y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2]
-    return RELATIVE_STEP * np.array([size or 1.0 for size in sizes])
+    y2 = np.asarray(moments.plain.mean(2, 0))
+    e2 = moments.squares / moments.total
+    sizes = np.stack([y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2], axis=-1)
+    return RELATIVE_STEP * np.where(sizes > 0.0, sizes, 1.0)
 
 
 def _perturb_moments(moments: Moments, points: Array) -> Moments:
     """Return a batch of summaries whose means and second moments are moved a little."""
-    count, weight = len(points), float(moments.total)
+    weight = np.asarray(moments.total)
     flat = replace(moments, histogram=None)  # which no smooth metric reads
-    wide = flat.broadcast((count,))
-    y, e = moments.plain.y + points[:, 0], moments.plain.e + points[:, 1]
+    wide = flat.broadcast((len(points),))
+    y, e = moments.plain.y + points[..., 0], moments.plain.e + points[..., 1]
     sums = wide.plain.sums.astype(points.dtype)
     for k, (a, b) in enumerate(MOMENT_BASIS[2:], start=2):
-        sums[:, a, b] += weight * points[:, k]
-    squares = sums[:, 0, 2] + weight * e**2
+        sums[..., a, b] += weight * points[..., k]
+    squares = sums[..., 0, 2] + weight * e**2
     return replace(wide, plain=CentralSums(y, e, sums), squares=squares)
 
 
 def _basis_centres(moments: Moments) -> Floats:
-    means = [float(moments.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
-    return np.array([0.0, 0.0, *means])
+    means = [np.asarray(moments.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
+    return np.stack([np.zeros_like(means[0]), np.zeros_like(means[0]), *means], axis=-1)
 
 
 def _covariance(moments: Moments) -> Floats:
-    """Return the covariances of the basis, from moments up to order four."""
+    """Return the covariances of the basis, from moments up to order four [..., 5, 5]."""
     sums = _square_weights(moments).recenter_sums(moments.plain.y, moments.plain.e).sums
     centres = _basis_centres(moments)
-    covariances = np.empty((5, 5))
+    covariances = np.empty((*moments.shape, len(MOMENT_BASIS), len(MOMENT_BASIS)))
     for i, (a, b) in enumerate(MOMENT_BASIS):
         for j, (c, d) in enumerate(MOMENT_BASIS):
-            covariances[i, j] = (
-                sums[a + c, b + d]
-                - centres[i] * sums[c, d]
-                - centres[j] * sums[a, b]
-                + centres[i] * centres[j] * sums[0, 0]
+            covariances[..., i, j] = (
+                sums[..., a + c, b + d]
+                - centres[..., i] * sums[..., c, d]
+                - centres[..., j] * sums[..., a, b]
+                + centres[..., i] * centres[..., j] * sums[..., 0, 0]
             )
-    return covariances / float(moments.total) ** 2
+    return covariances / np.asarray(moments.total)[..., None, None] ** 2
 
 
 def _square_weights(moments: Moments) -> CentralSums:
@@ -246,22 +257,21 @@ def _count_clusters(groups: Moments) -> int:
     return int((groups.items > 0).sum())
 
 
-def _mae_standard_error(moments: Moments, groups: Moments | None) -> float:
-    """Return the error of the mean absolute error."""
-    value = float(moments.absolute / moments.total)
-    if groups is not None:
-        return _between_cluster_error(groups.absolute - value * groups.total, groups, moments)
+def _mae_standard_error(moments: Moments) -> Array:
+    """Return the error of the mean absolute error over items."""
+    value = moments.absolute / moments.total
     counts = _square_weights(moments)
-    squares = float(counts.recenter_sums(moments.plain.y, np.asarray(0.0)).sums[0, 2])
-    absolute = float(moments.absolute if moments.has_integer_weights else moments.absolute_squared)
-    variance = squares - 2.0 * value * absolute + value**2 * float(counts.weight)
-    return _root_unless_rounding(variance, squares, moments) / float(moments.total)
+    squares = counts.recenter_sums(moments.plain.y, np.zeros_like(moments.plain.e)).sums[..., 0, 2]
+    absolute = moments.absolute if moments.has_integer_weights else moments.absolute_squared
+    variance = squares - 2.0 * value * absolute + value**2 * counts.weight
+    return _root_unless_rounding(variance, squares, moments) / moments.total
 
 
-def _root_unless_rounding(variance: float, parts: float, moments: Moments) -> float:
-    """Return a standard error, 0 where rounding may be all that is left of its parts."""
-    n = count_items(moments)
-    return math.sqrt(variance * n / (n - 1)) if variance > LOST_PRECISION_SHARE * parts else 0.0
+def _root_unless_rounding(variance: Array, parts: Array, moments: Moments) -> Array:
+    """Return standard errors, 0 where rounding may be all that is left of their parts."""
+    n = np.asarray(moments.total if moments.has_integer_weights else moments.items, float)
+    known = variance > LOST_PRECISION_SHARE * parts
+    return np.sqrt(np.where(known, variance, 0.0) * n / np.maximum(n - 1.0, 1.0))
 
 
 def _estimate_median(moments: Moments, value: float, settings: ConfidenceIntervals) -> Estimate:
@@ -292,7 +302,8 @@ def resample_poisson(
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
-    One pass over the items serves all resamples. Only means and second moments are summed. Integer
+    One pass over the items serves all resamples. They have fewer items than the sample: N to the
+    power of 3/4, about, so that few of them hold the largest errors, as few samples do. Integer
     weights are counts of items, each of which is drawn.
     """
     rng, rates = np.random.default_rng(settings.seed), None
@@ -301,53 +312,88 @@ def resample_poisson(
         targets, predictions, weights = targets[positive], predictions[positive], weights[positive]
         if (weights == np.floor(weights)).all():
             rates, weights = weights, None
+    n = float(len(targets) if rates is None else rates.sum())
+    share = n**RESAMPLE_EXPONENT / n
     centre = float(targets.mean()), float((predictions - targets).mean())
-    sums, items = np.zeros((settings.resamples, 8)), np.zeros(settings.resamples)
+    plain = np.zeros((settings.resamples, len(MOMENT_POWERS) + 2))
+    squared, items = np.zeros_like(plain), np.zeros(settings.resamples)
     for start in range(0, len(targets), chunk_size):
         chunk = slice(start, start + chunk_size)
         e = predictions[chunk] - targets[chunk]
-        d, f = targets[chunk] - centre[0], e - centre[1]
-        powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)
-        rate = 1.0 if rates is None else rates[chunk]
-        times = rng.poisson(rate, (settings.resamples, len(d))).astype(float)
-        items += (times > 0).sum(axis=1)
-        sums += (times if weights is None else times * weights[chunk]) @ powers
-    return _build_summary(sums, items, centre)
+        powers = _compute_powers(targets[chunk] - centre[0], e - centre[1], e)
+        rate = share if rates is None else share * rates[chunk]
+        times = rng.poisson(rate, (settings.resamples, len(e))).astype(float)
+        items += times.sum(axis=1)
+        if weights is None:
+            plain += times @ powers
+        else:
+            weighted = powers * weights[chunk, None]
+            plain += times @ weighted
+            squared += times @ (weighted * weights[chunk, None])
+    return _build_summary(items, plain, plain if weights is None else squared, centre)
 
 
-def _build_summary(sums: Floats, items: Floats, centre: tuple[float, float]) -> Moments:
+def _compute_powers(d: Floats, f: Floats, e: Floats) -> Floats:
+    """Return what is summed up of each item [n, 17]: d^a f^b, and |e| and e²."""
+    of_d, of_f = (np.stack([x**k for k in range(HIGHEST_ORDER + 1)]) for x in (d, f))
+    products = [of_d[a] * of_f[b] for a, b in MOMENT_POWERS]
+    return np.stack([*products, np.abs(e), e * e], axis=1)
+
+
+def _build_summary(
+    items: Floats, plain: Floats, squared: Floats, centre: tuple[float, float]
+) -> Moments:
+    """Return a batch of summaries from sums [B, 17] about one point."""
+    counted = squared is plain
+    central = _center_sums(plain, centre)
+    return Moments(
+        items,
+        central,
+        central if counted else _center_sums(squared, centre),
+        absolute=plain[:, -2],
+        absolute_squared=squared[:, -2],
+        largest=np.full(len(plain), np.nan),
+        squares=plain[:, -1],
+        counted=counted,
+    )
+
+
+def _center_sums(sums: Floats, centre: tuple[float, float]) -> CentralSums:
     powers = np.zeros((len(sums), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
-    for k, (a, b) in enumerate(((0, 0), *MOMENT_BASIS)):
+    for k, (a, b) in enumerate(MOMENT_POWERS):
         powers[:, a, b] = sums[:, k]
     y, e = (np.full(len(sums), point) for point in centre)
-    near = CentralSums(y, e, powers)
-    weight = np.maximum(sums[:, 0], 1e-300)
-    plain = near.recenter_sums(y + sums[:, 1] / weight, e + sums[:, 2] / weight)
+    weight = np.maximum(powers[:, 0, 0], 1e-300)
+    central = CentralSums(y, e, powers).recenter_sums(
+        y + powers[:, 1, 0] / weight, e + powers[:, 0, 1] / weight
+    )
     for a, b in ((2, 0), (0, 2)):  # a resample of one item only has no spread
-        alike = plain.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
-        plain.sums[alike, a, b] = 0.0
-    unknown = np.full(len(sums), np.nan)
-    return Moments(items, plain, plain, sums[:, 6], unknown, unknown, sums[:, 7], order=2)
+        alike = central.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
+        central.sums[alike, a, b] = 0.0
+    return central
 
 
 def estimate_from_poisson(
     metrics: Sequence[Metric], moments: Moments, resamples: Moments, settings: ConfidenceIntervals
 ) -> dict[str, Estimate]:
-    """Return metrics with percentile intervals of Poisson resamples."""
+    """Return metrics with studentised intervals of Poisson resamples; few items get Student's t."""
     resampled = replace(resamples, constants=moments.constants, spread={})
-    estimates = {}
-    for metric in metrics:
-        value = float(metric(moments))
-        if _explain_missing_interval(metric, moments, value) is not None:
-            estimates[metric.expression] = _estimate_metric(metric, moments, None, settings)
-            continue
-        values = np.asarray(metric(resampled), float)
-        defined = values[np.isfinite(values)]
-        share = 1.0 - len(defined) / len(values)
-        low, high = percentile_interval(defined, settings.level) if len(defined) else (value, value)
-        estimates[metric.expression] = (
-            Estimate(value, low, high, "poisson", share)
-            if high > low
-            else make_point_estimate(value, NO_ERROR_NOTE, share)
-        )
-    return estimates
+    return {m.expression: _estimate_resampled(m, moments, resampled, settings) for m in metrics}
+
+
+def _estimate_resampled(
+    metric: Metric, moments: Moments, resamples: Moments, settings: ConfidenceIntervals
+) -> Estimate:
+    value, few = float(metric(moments)), count_items(moments) < FEWEST_RESAMPLED_ITEMS
+    if few or _explain_missing_interval(metric, moments, value) is not None:
+        return _estimate_metric(metric, moments, None, settings)
+    error, there = standard_error(metric, moments), resamples[resamples.items > 1]
+    values, errors = np.asarray(metric(there), float), compute_item_errors(metric, there)
+    defined = np.isfinite(values) & (errors > 0.0)
+    undefined = 1.0 - float(defined.sum()) / len(resamples.items)
+    if error == 0.0 or not defined.any():
+        return make_point_estimate(value, NO_ERROR_NOTE, undefined)
+    low, high = studentised_interval(
+        value, error, values[defined], errors[defined], metric.bounds, settings.level
+    )
+    return Estimate(value, low, high, "poisson", undefined)

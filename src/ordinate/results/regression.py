@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,12 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
-from ordinate.results.regression_text import describe_regression, get_interval_unit
+from ordinate.results.regression_tails import ErrorTails, compute_tails
+from ordinate.results.regression_text import (
+    describe_regression,
+    describe_tail_assumptions,
+    get_interval_unit,
+)
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -178,6 +184,11 @@ class RegressionEvaluation(Result):
         """The population standard deviation of the evaluated targets."""
         return math.sqrt(max(float(self.summary.plain.mean(2, 0)), 0.0))
 
+    @cached_property
+    def tails(self) -> ErrorTails:
+        """How much of the squared error is in a few items."""
+        return compute_tails(self.summary)
+
     def get_unit(self, metric: Metric) -> str | None:
         """Return the unit of a metric; a share has none."""
         return get_metric_unit(metric, self.unit)
@@ -213,6 +224,7 @@ class RegressionEvaluation(Result):
                 | {"direction": m.direction, "unit": self.get_unit(m)}
                 for m in self.selected
             },
+            "tails": self.tails.to_dict() | {"assumption": describe_tail_assumptions(self)},
             "baselines": to_plain(self.baselines),
             "targets": to_plain({"mean": float(summary.plain.y), "sigma": self.sigma}),
             "normalization": training and {"mean": training.mean, "std": training.std},
@@ -246,6 +258,11 @@ class RegressionEvaluation(Result):
             }
             for group, part in parts
             for m in part.selected
+        ]
+        rows += [
+            row | {"group": group, "n": part.summary.n}
+            for group, part in parts
+            for row in part.tails.rows(self.unit)
         ]
         rows += [
             {"part": "baselines", "metric": name, "model": baseline.name, "value": value}

@@ -19,6 +19,11 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.regression_tails import (
+    describe_assumptions,
+    describe_undefined_tails,
+    make_tails_grid,
+)
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
     "ranks": "ranks",
-    "poisson": "Poisson bootstrap",
+    "poisson": "studentised Poisson bootstrap",
     "wilson": "Wilson",
 }
 
@@ -48,6 +53,9 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
             result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
         ),
         *_make_share_grids(result),
+        make_tails_grid(result.tails, result.unit),
+        describe_undefined_tails({"": result.tails}),
+        describe_tail_assumptions(result) or "",
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
         *_describe_prediction_intervals(result),
@@ -59,6 +67,18 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         tuple(blocks),
         verdict=_state_first_metric(result),
         notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
+
+
+def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
+    """Say what the intervals of squared errors assume, and what covers better under heavy tails."""
+    units = "items" if result.groups is None else "clusters"
+    text = describe_assumptions(result.selected, result.metrics, {"": result.tails}, units)
+    resampled = any(one.method == "poisson" for one in result.metrics.values())
+    if text is None or resampled or result.groups is not None:
+        return text
+    return (
+        f"{text} Under heavy tails the Poisson bootstrap (--poisson, poisson=True) covers better."
     )
 
 
