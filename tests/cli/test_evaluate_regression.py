@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 
 import numpy as np
 import pytest
@@ -425,6 +426,20 @@ def test_the_largest_errors_name_their_file_and_its_row(here):
     ran = run("evaluate-regression", "a.csv", "b.csv", *arguments, "--format", "json")
     first = json.loads(ran.out)["residuals"]["largest"][0]
     assert (first["row"], first["name"]) == (7, "b.csv:7")
+
+
+def test_large_errors_of_a_file_are_those_of_its_columns():
+    columns = _columns()
+    found = _json("--by", "family", "--compare-with", "other")
+    wanted = evaluate_regression(columns["density"], columns["predicted"], by=columns["family"])
+    assert found["tails"].pop("assumption").startswith("The intervals of rmse, r2")
+    parts = [(found["tails"], wanted), (found["by"]["a"]["tails"], wanted.by["a"])]
+    for one, other in [*parts, (found["comparison"]["tails"]["predicted"], wanted)]:
+        assert one["undefined"] == other.tails.undefined
+        figures = {
+            name: math.nan if one[name] is None else one[name] for name in other.tails.figures
+        }
+        assert figures == pytest.approx(other.tails.figures, rel=1e-9, nan_ok=True)
 
 
 def test_csv_has_the_records_of_every_part():

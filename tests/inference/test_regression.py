@@ -11,6 +11,7 @@ from scipy import stats
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
+    _draw_items,
     compute_gradient,
     compute_item_errors,
     estimate_from_poisson,
@@ -342,18 +343,45 @@ def test_standard_errors_of_a_batch_are_those_of_its_summaries(weights):
         assert batch == pytest.approx([standard_error(one, drawn[k]) for k in range(7)], rel=1e-12)
 
 
-def test_poisson_resamples_have_the_moments_of_their_items():
-    y, p = t_errors(30, np.random.default_rng(5))
-    how = ConfidenceIntervals(resamples=100, seed=9)
-    drawn = resample_poisson(y, p, how)
-    times = np.random.default_rng(9).poisson(30**0.75 / 30, (100, 30))
-    for k in range(20):
-        rows = np.repeat(np.arange(30), times[k])
-        wanted = Moments.of(y[rows], p[rows])
-        assert drawn.items[k] == wanted.n
-        assert drawn.plain.sums[k] == pytest.approx(wanted.plain.sums, rel=1e-9, abs=1e-3)
+@pytest.mark.parametrize("weights", ["none", "real", "whole"])
+def test_poisson_resamples_have_the_moments_of_their_items(weights):
+    rng = np.random.default_rng(5)
+    y, p = t_errors(30, rng)
+    w = {
+        "none": None,
+        "real": rng.gamma(2.0, 1.0, 30),
+        "whole": rng.integers(1, 4, 30).astype(float),
+    }
+    w = w[weights]
+    drawn = resample_poisson(y, p, ConfidenceIntervals(resamples=100, seed=9), w)
+    rng = np.random.default_rng(9)
+    n = w.sum() if weights == "whole" else 30
+    numbers = rng.poisson(n**0.75, 100)
+    if weights == "whole":
+        rows = np.repeat(np.arange(30), w.astype(int))[(rng.random(numbers.sum()) * n).astype(int)]
+    else:
+        rows = rng.integers(0, 30, numbers.sum())
+    for k, own in enumerate(np.split(rows, np.cumsum(numbers)[:-1])):
+        wanted = Moments.of(y[own], p[own], w[own] if weights == "real" else None)
+        assert drawn.items[k] == len(own) == wanted.n
         assert drawn.squares[k] == pytest.approx(wanted.squares)
         assert drawn.absolute[k] == pytest.approx(wanted.absolute)
+        assert drawn.absolute_squared[k] == pytest.approx(wanted.absolute_squared)
+        for found, sums in ((drawn.plain, wanted.plain), (drawn.squared, wanted.squared)):
+            scale = np.abs(sums.sums).max()
+            assert found.sums[k] == pytest.approx(sums.sums, rel=1e-9, abs=1e-9 * scale)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_each_item_is_drawn_as_often_as_a_poisson_variable_says(whole):
+    rates = np.array([1.0, 2.0, 0.0, 5.0]) if whole else 4
+    resample, item = _draw_items(np.random.default_rng(3), 0.4, 20_000, rates)
+    counts = np.zeros((20_000, 4))
+    np.add.at(counts, (resample, item), 1.0)
+    expected = 0.4 * (rates if whole else np.ones(4))
+    assert counts.mean(axis=0) == pytest.approx(expected, abs=0.04)
+    assert counts.var(axis=0) == pytest.approx(expected, abs=0.08)
+    assert np.abs(np.cov(counts.T) - np.diag(counts.var(axis=0))).max() < 0.05
 
 
 @pytest.mark.parametrize("method", [None, "delta"])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.distributions import NO_STUDENT_NOTE
+from ordinate.inference.distributions import NO_STUDENT_NOTE, student_quantile
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
     estimate_from_poisson,
@@ -207,6 +207,14 @@ def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
     low, high = stats.t.interval(0.9, n - 1, np.mean(p - y), stats.sem(p - y))
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
     assert found.method == "t"
+
+
+@pytest.mark.parametrize("freedom", [29, 30, 57.5, 400, 10**6])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99])
+def test_many_degrees_of_freedom_need_no_scipy(level, freedom, monkeypatch):
+    expected = stats.t.ppf((1 + level) / 2, freedom)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert student_quantile(level, freedom) == pytest.approx(expected, rel=2e-7)
 
 
 def test_many_items_get_students_t_without_scipy(monkeypatch):

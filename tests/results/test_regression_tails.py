@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ordinate.render import RENDERERS, render
 from ordinate.results.regression import evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_tails import (
+    MEASURED_COVERAGE,
     NO_COUNT_NOTE,
     NO_ERROR_NOTE,
     NO_HISTOGRAM_NOTE,
@@ -179,18 +181,29 @@ def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
     text = " ".join(str(result).split())
     assert "The intervals of rmse and skill assume independent items and a sample that" in text
     assert "Hill index below 3" in text
-    assert "--poisson" in text
+    assert "(--poisson) covered 94 to 97" in text
     assert result.to_dict()["tails"]["assumption"] in text
     clustered = evaluate_regression(y, p, "r2", groups=np.arange(len(y)) % 50)
     assert "The interval of r2 assumes independent clusters" in " ".join(str(clustered).split())
     light = evaluate_regression(*heavy(freedom=50), poisson=True, interval=FEW)
     assert "Warning" not in str(light)
-    assert "--poisson" not in str(light)
+    assert "covered 94 to 97 % with normal errors" in " ".join(str(light).split())
     for options in ({"metrics": "mae"}, {"interval": None}):
         assert evaluate_regression(y, p, **options).to_dict()["tails"]["assumption"] is None
 
 
 FEW = ConfidenceIntervals(resamples=100)
+
+
+def test_reports_quote_the_coverage_of_the_published_study():
+    page = (Path(__file__).parents[2] / "docs/studies/heavy-tails.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    found = {row[0]: row[1:] for row in cells if len(row) == 3}
+    assert found["errors"] == ["student", "m-out-of-n"]
+    for column, method in enumerate(("t", "poisson")):
+        for errors, quoted in zip(("normal", "t5", "t3"), MEASURED_COVERAGE[method], strict=True):
+            measured = [float(x) for x in found[errors][column].split(" to ")]
+            assert [float(x) for x in quoted.split(" to ")] == pytest.approx(measured, abs=0.55)
 
 
 def test_comparisons_warn_of_the_models_whose_errors_are_heavy():

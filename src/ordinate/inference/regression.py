@@ -321,23 +321,41 @@ def resample_poisson(
         chunk = slice(start, start + chunk_size)
         e = predictions[chunk] - targets[chunk]
         powers = _compute_powers(targets[chunk] - centre[0], e - centre[1], e)
-        rate = share if rates is None else share * rates[chunk]
-        times = rng.poisson(rate, (settings.resamples, len(e))).astype(float)
-        items += times.sum(axis=1)
+        draws = _draw_items(
+            rng, share, settings.resamples, len(e) if rates is None else rates[chunk]
+        )
+        items += np.bincount(draws[0], minlength=settings.resamples)
         if weights is None:
-            plain += times @ powers
+            plain += _sum_draws(powers, *draws, settings.resamples)
         else:
-            weighted = powers * weights[chunk, None]
-            plain += times @ weighted
-            squared += times @ (weighted * weights[chunk, None])
+            plain += _sum_draws(powers * weights[chunk], *draws, settings.resamples)
+            squared += _sum_draws(powers * weights[chunk] ** 2, *draws, settings.resamples)
     return _build_summary(items, plain, plain if weights is None else squared, centre)
 
 
+def _draw_items(
+    rng: np.random.Generator, rate: float, resamples: int, counts: int | Floats
+) -> tuple[Array, Array]:
+    """Return which resample takes which item, in pairs; `counts` is their number, or that of each.
+
+    A Poisson number of draws, spread over the items, is a Poisson number of each of them.
+    """
+    if isinstance(counts, int):
+        resample = np.repeat(np.arange(resamples), rng.poisson(rate * counts, resamples))
+        return resample, rng.integers(0, counts, len(resample))
+    below = np.cumsum(counts)
+    resample = np.repeat(np.arange(resamples), rng.poisson(rate * below[-1], resamples))
+    return resample, np.searchsorted(below, rng.random(len(resample)) * below[-1], side="right")
+
+
+def _sum_draws(powers: Floats, resample: Array, item: Array, resamples: int) -> Floats:
+    """Return the sums of each resample [B, 17] over the items that it takes."""
+    return np.stack([np.bincount(resample, power[item], resamples) for power in powers], axis=1)
+
+
 def _compute_powers(d: Floats, f: Floats, e: Floats) -> Floats:
-    """Return what is summed up of each item [n, 17]: d^a f^b, and |e| and e²."""
-    of_d, of_f = (np.stack([x**k for k in range(HIGHEST_ORDER + 1)]) for x in (d, f))
-    products = [of_d[a] * of_f[b] for a, b in MOMENT_POWERS]
-    return np.stack([*products, np.abs(e), e * e], axis=1)
+    """Return what is summed up of the items [17, n]: d^a f^b, and |e| and e²."""
+    return np.stack([*(d**a * f**b for a, b in MOMENT_POWERS), np.abs(e), e * e])
 
 
 def _build_summary(

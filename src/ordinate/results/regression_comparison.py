@@ -157,9 +157,8 @@ class RegressionComparison(Result):
         }
 
     def _describe_assumptions(self) -> str | None:
-        units = "items" if self.groups is None else "clusters"
-        first = next(iter(self.models.values()))
-        return describe_assumptions(self.selected, first, self.tails, units)
+        first, clusters = next(iter(self.models.values())), self.groups is not None
+        return describe_assumptions(self.selected, first, self.tails, clusters=clusters)
 
     def _list_differences(self) -> list[Record]:
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}

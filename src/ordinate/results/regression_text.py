@@ -71,14 +71,10 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
 
 
 def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
-    """Say what the intervals of squared errors assume, and what covers better under heavy tails."""
-    units = "items" if result.groups is None else "clusters"
-    text = describe_assumptions(result.selected, result.metrics, {"": result.tails}, units)
-    resampled = any(one.method == "poisson" for one in result.metrics.values())
-    if text is None or resampled or result.groups is not None:
-        return text
-    return (
-        f"{text} Under heavy tails the Poisson bootstrap (--poisson, poisson=True) covers better."
+    """Say what the intervals of squared errors assume."""
+    clusters = result.groups is not None
+    return describe_assumptions(
+        result.selected, result.metrics, {"": result.tails}, clusters=clusters
     )
 
 
