@@ -11,7 +11,7 @@ from scipy import stats
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
-    _draw_items,
+    _sum_resamples,
     compute_gradient,
     compute_item_errors,
     estimate_from_poisson,
@@ -355,13 +355,13 @@ def test_poisson_resamples_have_the_moments_of_their_items(weights):
     w = w[weights]
     drawn = resample_poisson(y, p, ConfidenceIntervals(resamples=100, seed=9), w)
     rng = np.random.default_rng(9)
-    n = w.sum() if weights == "whole" else 30
-    numbers = rng.poisson(n**0.75, 100)
     if weights == "whole":
-        rows = np.repeat(np.arange(30), w.astype(int))[(rng.random(numbers.sum()) * n).astype(int)]
+        times = rng.poisson(w.sum() ** -0.25 * w, (100, 30))
+        rows = [np.repeat(np.arange(30), each) for each in times]
     else:
-        rows = rng.integers(0, 30, numbers.sum())
-    for k, own in enumerate(np.split(rows, np.cumsum(numbers)[:-1])):
+        numbers = rng.poisson(30**0.75, 100)
+        rows = np.split(rng.integers(0, 30, numbers.sum()), np.cumsum(numbers)[:-1])
+    for k, own in enumerate(rows):
         wanted = Moments.of(y[own], p[own], w[own] if weights == "real" else None)
         assert drawn.items[k] == len(own) == wanted.n
         assert drawn.squares[k] == pytest.approx(wanted.squares)
@@ -372,16 +372,22 @@ def test_poisson_resamples_have_the_moments_of_their_items(weights):
             assert found.sums[k] == pytest.approx(sums.sums, rel=1e-9, abs=1e-9 * scale)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_each_item_is_drawn_as_often_as_a_poisson_variable_says(whole):
-    rates = np.array([1.0, 2.0, 0.0, 5.0]) if whole else 4
-    resample, item = _draw_items(np.random.default_rng(3), 0.4, 20_000, rates)
-    counts = np.zeros((20_000, 4))
-    np.add.at(counts, (resample, item), 1.0)
-    expected = 0.4 * (rates if whole else np.ones(4))
-    assert counts.mean(axis=0) == pytest.approx(expected, abs=0.04)
-    assert counts.var(axis=0) == pytest.approx(expected, abs=0.08)
+@pytest.mark.parametrize("rate", [0.4, 0.4 * np.array([1.0, 2.0, 0.0, 5.0])], ids=["one", "each"])
+def test_each_item_is_drawn_as_often_as_a_poisson_variable_says(rate):
+    rng = np.random.default_rng(3)
+    taken, (counts,) = _sum_resamples(rng, rate, 20_000, [np.eye(4)])
+    assert np.array_equal(counts.sum(axis=1), taken)
+    assert counts.mean(axis=0) == pytest.approx(rate * np.ones(4), abs=0.04)
+    assert counts.var(axis=0) == pytest.approx(rate * np.ones(4), abs=0.08)
     assert np.abs(np.cov(counts.T) - np.diag(counts.var(axis=0))).max() < 0.05
+
+
+def test_large_counts_are_resampled_as_quickly_as_small_ones():
+    y, p = t_errors(50, np.random.default_rng(5))
+    how, w = ConfidenceIntervals(resamples=100), np.full(50, 1e9)
+    table = table_of(y, p, w)
+    found = estimate_from_poisson(named("rmse"), table, resample_poisson(y, p, how, w), how)
+    assert found["rmse"].width < 1e-3 * found["rmse"].value
 
 
 @pytest.mark.parametrize("method", [None, "delta"])

@@ -73,7 +73,9 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("confidence intervals (--interval none for none)")
     add_flags(group, IntervalOptions)
     group.add_argument(
-        "--poisson", action="store_true", help="resample the items (Poisson bootstrap)"
+        "--poisson",
+        action="store_true",
+        help="resample the items (studentised Poisson bootstrap): covers better under heavy tails",
     )
     group = parser.add_argument_group("output")
     add_output_options(group)

@@ -315,42 +315,42 @@ def resample_poisson(
     n = float(len(targets) if rates is None else rates.sum())
     share = n**RESAMPLE_EXPONENT / n
     centre = float(targets.mean()), float((predictions - targets).mean())
-    plain = np.zeros((settings.resamples, len(MOMENT_POWERS) + 2))
-    squared, items = np.zeros_like(plain), np.zeros(settings.resamples)
+    size = settings.resamples, len(MOMENT_POWERS) + 2
+    items, plain, squared = np.zeros(size[0]), np.zeros(size), np.zeros(size)
     for start in range(0, len(targets), chunk_size):
         chunk = slice(start, start + chunk_size)
         e = predictions[chunk] - targets[chunk]
         powers = _compute_powers(targets[chunk] - centre[0], e - centre[1], e)
-        draws = _draw_items(
-            rng, share, settings.resamples, len(e) if rates is None else rates[chunk]
-        )
-        items += np.bincount(draws[0], minlength=settings.resamples)
-        if weights is None:
-            plain += _sum_draws(powers, *draws, settings.resamples)
-        else:
-            plain += _sum_draws(powers * weights[chunk], *draws, settings.resamples)
-            squared += _sum_draws(powers * weights[chunk] ** 2, *draws, settings.resamples)
+        rate = share if rates is None else share * rates[chunk]
+        tables = [powers]
+        if weights is not None:
+            tables = [powers * weights[chunk], powers * weights[chunk] ** 2]
+        taken, sums = _sum_resamples(rng, rate, settings.resamples, tables)
+        items += taken
+        plain += sums[0]
+        squared += sums[-1]
     return _build_summary(items, plain, plain if weights is None else squared, centre)
 
 
-def _draw_items(
-    rng: np.random.Generator, rate: float, resamples: int, counts: int | Floats
-) -> tuple[Array, Array]:
-    """Return which resample takes which item, in pairs; `counts` is their number, or that of each.
+def _sum_resamples(
+    rng: np.random.Generator, rate: float | Floats, resamples: int, tables: list[Floats]
+) -> tuple[Array, list[Floats]]:
+    """Return how many items each resample takes, and its sums [B, 17] of tables [17, n] of items.
 
-    A Poisson number of draws, spread over the items, is a Poisson number of each of them.
+    A Poisson number of draws, spread evenly, is a Poisson number of each item. With a rate for each
+    item, as of counts, which may be large, the number of each is drawn.
     """
-    if isinstance(counts, int):
-        resample = np.repeat(np.arange(resamples), rng.poisson(rate * counts, resamples))
-        return resample, rng.integers(0, counts, len(resample))
-    below = np.cumsum(counts)
-    resample = np.repeat(np.arange(resamples), rng.poisson(rate * below[-1], resamples))
-    return resample, np.searchsorted(below, rng.random(len(resample)) * below[-1], side="right")
-
-
-def _sum_draws(powers: Floats, resample: Array, item: Array, resamples: int) -> Floats:
-    """Return the sums of each resample [B, 17] over the items that it takes."""
-    return np.stack([np.bincount(resample, power[item], resamples) for power in powers], axis=1)
+    n = tables[0].shape[1]
+    if not isinstance(rate, float):
+        times = rng.poisson(rate, (resamples, n)).astype(float)
+        return times.sum(axis=1), [times @ table.T for table in tables]
+    numbers = rng.poisson(rate * n, resamples)
+    resample = np.repeat(np.arange(resamples), numbers)
+    item = rng.integers(0, n, len(resample))
+    return numbers, [
+        np.stack([np.bincount(resample, row[item], resamples) for row in table], axis=1)
+        for table in tables
+    ]
 
 
 def _compute_powers(d: Floats, f: Floats, e: Floats) -> Floats:

@@ -314,8 +314,8 @@ def evaluate_regression(
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. `poisson` resamples items, from `seed`, instead of
-    the delta method.
+    prediction intervals that leave out `alpha`. `poisson` resamples items, from `seed`, which takes
+    longer and covers better where errors have heavy tails.
     """
     intervals = resolve_intervals(interval, seed=seed)
     columns = {"targets": target, "predictions": predicted}
