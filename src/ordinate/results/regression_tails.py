@@ -35,6 +35,7 @@ SQUARED = {  # whose intervals depend on the variance of squared errors
 WORST_SHARE = 0.01  # of the items
 TAIL_SHARE, FEWEST_HILL_ITEMS = 0.05, 1_000
 HEAVY_HILL_INDEX = 3.0  # below it, squared errors may have no variance
+STUDIED_ITEMS = 50
 MEASURED_COVERAGE = {  # in percent, with normal, t5 and t3 errors: docs/studies/heavy-tails.md
     "t": ("93 to 96", "88 to 95", "72 to 82"),
     "poisson": ("94 to 97", "94 to 96", "88 to 91"),
@@ -281,8 +282,9 @@ def _describe_measured_coverage(method: str) -> str:
     """Say how often such intervals covered, and beside Student's those of the Poisson bootstrap."""
     normal, t5, t3 = MEASURED_COVERAGE[method]
     text = (
-        f"Nominal 95 % intervals of this kind covered {normal} % with normal errors, {t5} % with "
-        f"Student's t of 5 degrees of freedom and {t3} % with 3 in a study"
+        f"In a study of {STUDIED_ITEMS} items or more, nominal 95 % intervals of this kind covered "
+        f"{normal} % with normal errors, {t5} % with Student's t of 5 degrees of freedom and {t3} % "
+        "with 3"
     )
     if method == "poisson":
         return f"{text}."
