@@ -283,8 +283,8 @@ def _describe_measured_coverage(method: str) -> str:
     normal, t5, t3 = MEASURED_COVERAGE[method]
     text = (
         f"In a study of {STUDIED_ITEMS} items or more, nominal 95 % intervals of this kind covered "
-        f"{normal} % with normal errors, {t5} % with Student's t of 5 degrees of freedom and {t3} % "
-        "with 3"
+        f"{normal} % with normal errors, {t5} % with Student's t of 5 degrees of freedom and {t3} "
+        "% with 3"
     )
     if method == "poisson":
         return f"{text}."
