@@ -414,7 +414,9 @@ RULE = (
     "for RMSE, R² and skill. The shortfall of a cell is what its coverage lacks of 95 %, 0 if "
     "nothing. Among the candidates that moments are enough for, the one with the smallest mean "
     "shortfall is chosen; among those that need the items, the shortest of those whose mean "
-    f"shortfall is within {100 * CLOSE:g} points of the smallest."
+    f"shortfall is within {100 * CLOSE:g} points of the smallest. A smoke test of 100 replicates of "
+    "two sizes, with the same seeds, came first; after it the tolerance was taken away from the "
+    "candidates from moments, where it had chosen normal, which is 1 % shorter than student."
 )
 
 
@@ -483,8 +485,10 @@ def page(rows: Sequence[Row], replicates: int, resamples: int) -> str:
         verdict_table(whole, chosen),
         wrapped(
             "In percent, over the cells that count. *Enough* is the share of cells with a coverage "
-            "of at least 93 % less two Monte Carlo standard errors. *Width* is the mean ratio to "
-            "the median width of student in the same cell. The chosen candidates are bold."
+            "of at least 93 % less two Monte Carlo standard errors; that allowance was added after "
+            "the results were known, and plays no part in the rule. Without it the share is "
+            f"{list_plain_shares(whole, chosen)}. *Width* is the mean ratio to the median width of "
+            "student in the same cell. The chosen candidates are bold."
         ),
         "## Coverage in all cells",
         wrapped(
@@ -596,6 +600,15 @@ def verdict_table(rows: Sequence[Row], chosen: tuple[str, str]) -> str:
         table.append([name, needs, *numbers, f"{each.width:.2f}"])
     head = ["candidate", "needs", "coverage", "shortfall", "enough", "lowest", "width"]
     return markdown(head, table)
+
+
+def list_plain_shares(rows: Sequence[Row], chosen: tuple[str, str]) -> str:
+    """Return the share of cells with 93 % or more, without any allowance, by candidate."""
+    shares = {
+        method: statistics.fmean(r.covered >= ENOUGH for r in counted(rows) if r.method == method)
+        for method in chosen
+    }
+    return " and ".join(f"{percent(share)} % with {method}" for method, share in shares.items())
 
 
 def coverage_table(rows: Sequence[Row], metric: str) -> str:
