@@ -414,8 +414,8 @@ RULE = (
     "for RMSE, R² and skill. The shortfall of a cell is what its coverage lacks of 95 %, 0 if "
     "nothing. Among the candidates that moments are enough for, the one with the smallest mean "
     "shortfall is chosen; among those that need the items, the shortest of those whose mean "
-    f"shortfall is within {100 * CLOSE:g} points of the smallest. A smoke test of 100 replicates of "
-    "two sizes, with the same seeds, came first; after it the tolerance was taken away from the "
+    f"shortfall is within {100 * CLOSE:g} points of the smallest. A smoke test of 100 replicates "
+    "of two sizes, with the same seeds, came first; after it the tolerance was taken away from the "
     "candidates from moments, where it had chosen normal, which is 1 % shorter than student."
 )
 
