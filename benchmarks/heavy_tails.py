@@ -25,7 +25,9 @@ from scipy import special
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import (
-    estimate_from_poisson,
+    FEWEST_RESAMPLED_ITEMS,
+    MOST_RESAMPLED_ITEMS,
+    estimate_from_items,
     estimate_regression_metrics,
     resample_poisson,
 )
@@ -381,7 +383,7 @@ def check(items: int, resamples: int) -> None:
         drawn = resample_poisson(d[0], (d + e)[0], settings)
         given = {
             "student": estimate_regression_metrics(metrics, moments, settings),
-            "m-out-of-n": estimate_from_poisson(metrics, moments, drawn, settings),
+            "m-out-of-n": estimate_from_items(metrics, moments, d[0], (d + e)[0], settings),
         }
         for (metric, method), bounds in _repeat_package(d, e, drawn).items():
             found = given[method][metric]
@@ -524,9 +526,10 @@ def state_verdict(rows: Sequence[Row], chosen: tuple[str, str]) -> str:
         for method in CANDIDATES
     )
     return (
-        f"From moments Ordinate uses **{moments}**, with the items at hand (`poisson=True`, "
-        f"`--poisson`) **{items}**, which covered best and is {percent(wider)} % wider. Coverage "
-        f"is enough, 93 % less two Monte Carlo standard errors, in {percent(found[moments].enough)}"
+        f"Ordinate uses **{items}** (the method `studentized`) for "
+        f"{FEWEST_RESAMPLED_ITEMS} to {MOST_RESAMPLED_ITEMS:,} items without clusters, which are at "
+        f"hand, and **{moments}** (`t`) where only moments are: {items} covered best and is "
+        f"{percent(wider)} % wider. Coverage is enough, 93 % less two Monte Carlo standard errors, in {percent(found[moments].enough)}"
         f" % of the cells that count with {moments}, in {percent(found[items].enough)} % with "
         f"{items}; 90 % were expected. The "
         "misses are one-sided: the true error is larger than the interval says. Where few errors "

@@ -156,7 +156,7 @@ def test_a_limit_fails_a_run():
         (["--residuals", "--weights", "w"], "Leave out --residuals or --weights"),
         (["--lower", "lo", "--upper", "hi", "--alpha", "1.5"], "between 0 and 1, not 1.5"),
         (["--alpha", "0.2"], "--lower and --upper leave out"),
-        (["--poisson", "--groups", "lab"], "leave out --poisson or --groups"),
+        (["--interval-method", "studentized", "--groups", "lab"], "Leave out --groups, or"),
         (["--residuals", "--gold-file", "g.csv", "--id", "t"], "in the file of the predictions"),
         (["--compare-with", "predicted"], "'predicted' is the one evaluated"),
         (["--compare-with", "family"], "is 'a', which is no finite number"),
@@ -390,25 +390,27 @@ def test_levels_take_weights_groups_and_subgroups():
 @pytest.mark.parametrize("by", [(), ("--by", "family")])
 def test_items_are_drawn_again(by):
     columns = _columns()
-    found = _json("--poisson", "--resamples", 300, "--seed", 4, *by)
+    found = _json("--resamples", 300, "--seed", 4, *by)
     expected = evaluate_regression(
         columns["density"],
         columns["predicted"],
         by=columns["family"] if by else None,
         interval=ConfidenceIntervals(resamples=300, seed=4),
-        poisson=True,
     ).to_dict()
     pairs = [(found, expected), *((found["by"][x], expected["by"][x]) for x in expected["by"])]
     for one, other in pairs:
         for name in ("rmse", "mae", "r2", "bias"):
-            assert one["metrics"][name]["method"] == "poisson"
+            assert one["metrics"][name]["method"] == "studentized"
             limits = _limits(other["metrics"][name])
             assert _limits(one["metrics"][name]) == pytest.approx(limits, rel=1e-9)
 
 
+RESAMPLED = ("--interval-method", "studentized")
+
+
 @pytest.mark.parametrize(
     "option",
-    [("--residuals",), ("--compare-with", "other"), ("--edges", "600"), ("--poisson",)],
+    [("--residuals",), ("--compare-with", "other"), ("--edges", "600"), RESAMPLED],
 )
 def test_a_stream_is_read_once_so_items_need_a_file(option):
     ran = run("evaluate-regression", "-", *option)
@@ -432,7 +434,7 @@ def test_large_errors_of_a_file_are_those_of_its_columns():
     columns = _columns()
     found = _json("--by", "family", "--compare-with", "other")
     wanted = evaluate_regression(columns["density"], columns["predicted"], by=columns["family"])
-    assert found["tails"].pop("assumption").startswith("The intervals of rmse, r2")
+    assert found["tails"].pop("assumption").startswith("The studentised intervals of rmse, r2")
     parts = [(found["tails"], wanted), (found["by"]["a"]["tails"], wanted.by["a"])]
     for one, other in [*parts, (found["comparison"]["tails"]["predicted"], wanted)]:
         assert one["undefined"] == other.tails.undefined

@@ -10,11 +10,12 @@ from scipy import stats
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import (
+    MOST_RESAMPLED_ITEMS,
     NO_ERROR_NOTE,
     _sum_resamples,
     compute_gradient,
     compute_item_errors,
-    estimate_from_poisson,
+    estimate_from_items,
     estimate_regression_metrics,
     resample_poisson,
     standard_error,
@@ -269,7 +270,7 @@ def test_nearly_perfect_predictions_have_limits_in_proportion(size):
         assert getattr(found["rmse"], limit) / size == pytest.approx(wanted, rel=1e-6)
 
 
-# --- Poisson resamples
+# --- resamples of the items
 # -------------------------------------------------------------------------------
 
 
@@ -303,7 +304,7 @@ def from_log_scale(name, point):
 
 
 @pytest.mark.parametrize("weights", ["none", "real", "whole"])
-def test_poisson_limits_are_studentised_on_the_log_scale(weights):
+def test_limits_from_items_are_studentised_on_the_log_scale(weights):
     """Resamples of N to the power of 3/4 items, item by item, as the methods are written."""
     rng = np.random.default_rng(21)
     n = 300
@@ -312,7 +313,7 @@ def test_poisson_limits_are_studentised_on_the_log_scale(weights):
     how = ConfidenceIntervals(resamples=4_000, seed=3)
     table = table_of(y, p, w[weights])
     metrics = named("rmse", "mse", "r2", "nrmse", "skill", "mae")
-    found = estimate_from_poisson(metrics, table, resample_poisson(y, p, how, w[weights]), how)
+    found = estimate_from_items(metrics, table, y, p, how, w[weights])
     if weights == "whole":
         y, p = (np.repeat(x, w["whole"].astype(int)) for x in (y, p))
         n = len(y)
@@ -326,7 +327,7 @@ def test_poisson_limits_are_studentised_on_the_log_scale(weights):
     for name, (value, error) in sample.items():
         ends = [value - error * np.quantile(ratios[name], k) for k in (0.975, 0.025)]
         low, high = sorted(from_log_scale(name, end) for end in ends)
-        assert found[name].method == "poisson"
+        assert found[name].method == "studentized"
         assert found[name].low == pytest.approx(low, abs=0.07 * (high - low)), name
         assert found[name].high == pytest.approx(high, abs=0.07 * (high - low)), name
 
@@ -355,12 +356,9 @@ def test_poisson_resamples_have_the_moments_of_their_items(weights):
     w = w[weights]
     drawn = resample_poisson(y, p, ConfidenceIntervals(resamples=100, seed=9), w)
     rng = np.random.default_rng(9)
-    if weights == "whole":
-        times = rng.poisson(w.sum() ** -0.25 * w, (100, 30))
-        rows = [np.repeat(np.arange(30), each) for each in times]
-    else:
-        numbers = rng.poisson(30**0.75, 100)
-        rows = np.split(rng.integers(0, 30, numbers.sum()), np.cumsum(numbers)[:-1])
+    items = np.repeat(np.arange(30), w.astype(int) if weights == "whole" else 1)
+    numbers = rng.poisson(len(items) ** 0.75, 100)
+    rows = np.split(items[rng.integers(0, len(items), numbers.sum())], np.cumsum(numbers)[:-1])
     for k, own in enumerate(rows):
         wanted = Moments.of(y[own], p[own], w[own] if weights == "real" else None)
         assert drawn.items[k] == len(own) == wanted.n
@@ -382,11 +380,36 @@ def test_each_item_is_drawn_as_often_as_a_poisson_variable_says(rate):
     assert np.abs(np.cov(counts.T) - np.diag(counts.var(axis=0))).max() < 0.05
 
 
+def test_integer_weights_are_repeated_rows_to_the_last_digit():
+    rng = np.random.default_rng(5)
+    y, p = t_errors(60, rng)
+    w, how = rng.integers(0, 4, 60).astype(float), ConfidenceIntervals(resamples=200)
+    many = [np.repeat(x, w.astype(int)) for x in (y, p)]
+    found, wanted = resample_poisson(y, p, how, w), resample_poisson(*many, how)
+    assert np.array_equal(found.plain.sums, wanted.plain.sums)
+    other = resample_poisson(
+        y, p, how, w, counted=False
+    )  # the weights of other items are no counts
+    assert other.items.mean() == pytest.approx((w > 0).sum() ** 0.75, rel=0.1)
+
+
+def test_many_counts_are_drawn_like_repeated_rows():
+    rng = np.random.default_rng(5)
+    y, p = t_errors(50, rng)
+    how, w = ConfidenceIntervals(resamples=2_000), rng.integers(3_000, 4_000, 50).astype(float)
+    assert w.sum() > MOST_RESAMPLED_ITEMS
+    many = [np.repeat(x, w.astype(int)) for x in (y, p)]
+    found, wanted = resample_poisson(y, p, how, w), resample_poisson(*many, how)
+    for one, other in ((found.items, wanted.items), (found.squares, wanted.squares)):
+        assert one.mean() == pytest.approx(other.mean(), rel=0.01)
+        assert one.std() == pytest.approx(other.std(), rel=0.1)
+
+
 def test_large_counts_are_resampled_as_quickly_as_small_ones():
     y, p = t_errors(50, np.random.default_rng(5))
     how, w = ConfidenceIntervals(resamples=100), np.full(50, 1e9)
     table = table_of(y, p, w)
-    found = estimate_from_poisson(named("rmse"), table, resample_poisson(y, p, how, w), how)
+    found = estimate_from_items(named("rmse"), table, y, p, how, w)
     assert found["rmse"].width < 1e-3 * found["rmse"].value
 
 
@@ -428,7 +451,7 @@ def test_few_items_are_not_resampled_but_get_students_t(n):
     y, p = t_errors(n, np.random.default_rng(1))
     how = ConfidenceIntervals(resamples=500)
     table, metrics = table_of(y, p), named("r2", "rmse")
-    found = estimate_from_poisson(metrics, table, resample_poisson(y, p, how), how)
+    found = estimate_from_items(metrics, table, y, p, how)
     assert repr(found) == repr(estimate_regression_metrics(metrics, table, how))  # nan, too
     assert found["rmse"].method == ("t" if n > 1 else None)
 
@@ -437,7 +460,7 @@ def test_draws_without_a_value_are_left_out():
     y = np.where(np.arange(20) < 2, [1.0] * 20, 0.0)  # most resamples have one target only
     p = y + np.random.default_rng(1).normal(0, 0.1, 20)
     how = ConfidenceIntervals(resamples=500)
-    found = estimate_from_poisson(named("r2"), Moments.of(y, p), resample_poisson(y, p, how), how)
+    found = estimate_from_items(named("r2"), Moments.of(y, p), y, p, how)
     assert 0.2 < found["r2"].undefined_share < 0.6
     assert found["r2"].low < found["r2"].value < found["r2"].high <= 1.0
 

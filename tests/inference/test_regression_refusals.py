@@ -13,7 +13,7 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.distributions import NO_STUDENT_NOTE, student_quantile
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
-    estimate_from_poisson,
+    estimate_from_items,
     estimate_regression_metrics,
     resample_poisson,
 )
@@ -90,13 +90,13 @@ def test_one_group_has_no_interval():
     assert {one.note for one in found.values()} == {"there are too few groups"}
 
 
-@pytest.mark.parametrize("poisson", [False, True])
-def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
+@pytest.mark.parametrize("resampled", [False, True])
+def test_perfect_predictions_have_no_interval_and_no_warning(resampled):
     y = np.linspace(0.1, 7.7, 30)
     table, how = table_of(y, y, histogram=True), ConfidenceIntervals(resamples=200)
     found = (
-        estimate_from_poisson(list_metrics(Moments), table, resample_poisson(y, y, how), how)
-        if poisson
+        estimate_from_items(list_metrics(Moments), table, y, y, how)
+        if resampled
         else estimate_regression_metrics(list_metrics(Moments), table, how)
     )
     assert found["rmse"].value == found["mae"].value == found["bias"].value == 0.0

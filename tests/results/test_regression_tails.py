@@ -179,20 +179,28 @@ def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
     y, p = heavy()
     result = evaluate_regression(y, p, ["rmse", "mae", "skill"])
     text = " ".join(str(result).split())
-    assert "The intervals of rmse and skill assume independent items and a sample that" in text
+    assert "The studentised intervals of rmse and skill assume independent items and a" in text
     assert "Hill index below 3" in text
-    assert "(--poisson) covered 94 to 97" in text
-    assert result.to_dict()["tails"]["assumption"] in text
+    assert "95 % studentised intervals covered 94 to 97 % with normal errors" in text
+    assumption = result.to_dict()["tails"]["assumption"]
+    assert assumption in text
+    assert [row["note"] for row in result.rows() if row["metric"] == "assumption"] == [assumption]
+    student = " ".join(str(evaluate_regression(y, p, "rmse", interval=STUDENT)).split())
+    assert "The Student's t interval of rmse assumes independent items" in student
+    assert "95 % Student's t intervals covered 93 to 96 % with normal errors" in student
+    assert "(the default for 20 to 100,000 of them, without clusters, in up to 50" in student
     clustered = evaluate_regression(y, p, "r2", groups=np.arange(len(y)) % 50)
-    assert "The interval of r2 assumes independent clusters" in " ".join(str(clustered).split())
-    light = evaluate_regression(*heavy(freedom=50), poisson=True, interval=FEW)
+    assert "The Student's t interval of r2 assumes independent clusters" in " ".join(
+        str(clustered).split()
+    )
+    light = evaluate_regression(*heavy(freedom=50), interval=FEW)
     assert "Warning" not in str(light)
     assert "covered 94 to 97 % with normal errors" in " ".join(str(light).split())
     for options in ({"metrics": "mae"}, {"interval": None}):
         assert evaluate_regression(y, p, **options).to_dict()["tails"]["assumption"] is None
 
 
-FEW = ConfidenceIntervals(resamples=100)
+FEW, STUDENT = ConfidenceIntervals(resamples=100), ConfidenceIntervals(method="t")
 
 
 def test_reports_quote_the_coverage_of_the_published_study():
@@ -200,7 +208,7 @@ def test_reports_quote_the_coverage_of_the_published_study():
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
     found = {row[0]: row[1:] for row in cells if len(row) == 3}
     assert found["errors"] == ["student", "m-out-of-n"]
-    for column, method in enumerate(("t", "poisson")):
+    for column, method in enumerate(("t", "studentized")):
         for errors, quoted in zip(("normal", "t5", "t3"), MEASURED_COVERAGE[method], strict=True):
             measured = [float(x) for x in found[errors][column].split(" to ")]
             assert [float(x) for x in quoted.split(" to ")] == pytest.approx(measured, abs=0.55)

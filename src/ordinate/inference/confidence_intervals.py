@@ -45,7 +45,16 @@ from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 IntervalMethod = Literal[
-    "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
+    "delta",
+    "percentile",
+    "bca",
+    "wilson",
+    "mover",
+    "simultaneous",
+    "dirichlet",
+    "jeffreys",
+    "t",
+    "studentized",
 ]
 # Methods whose intervals always have a width.
 NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
@@ -242,6 +251,7 @@ class _IntervalEstimator:
         plain = not self.clustered and (self.matrix.has_integer_weights or levels)
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
+            "studentized": [(True, "it is for the metrics of a regression")],
             "wilson": [(not metric.share, "it is no plain share of the items")],
             "mover": [(metric.macro != "mean", "it is no mean over gold levels")],
             "simultaneous": [(metric.macro != "worst", "it is not the worst of gold levels")],

@@ -1,4 +1,4 @@
-"""Confidence intervals for regression metrics: delta method, clusters, Poisson bootstrap."""
+"""Confidence intervals for regression metrics: from moments, clusters, resampled items."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference.bootstrap import studentised_interval
-from ordinate.inference.confidence_intervals import ConfidenceIntervals
+from ordinate.inference.confidence_intervals import ConfidenceIntervals, IntervalMethod
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
@@ -20,6 +20,7 @@ from ordinate.summaries.regression import HIGHEST_ORDER, MOMENT_POWERS, CentralS
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+STUDENTIZED: IntervalMethod = "studentized"
 MOMENT_BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
 RELATIVE_STEP = 1e-5
 COMPLEX_STEP = 1e-20j
@@ -28,6 +29,7 @@ LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than thi
 CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
 RESAMPLE_EXPONENT = 0.75  # a resample has N to this power items: what covered best in the study
 FEWEST_RESAMPLED_ITEMS = 20  # of the study: resamples of fewer items say little
+MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 50  # without being asked: about a second each
 
 
 def estimate_regression_metrics(
@@ -51,8 +53,8 @@ def _refuse_misfit(settings: ConfidenceIntervals) -> None:
     """Refuse settings that moments cannot serve."""
     if settings.method not in {None, "delta", "t"}:
         raise BadOption(
-            f"The method {settings.method!r} does not fit regression: sums cannot be resampled. "
-            "Leave it out, or draw the items themselves with poisson=True."
+            f"The method {settings.method!r} does not fit here: regression has 't' and 'delta', "
+            f"and for single items without clusters {STUDENTIZED!r}."
         )
     if settings.stratified:
         raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
@@ -159,12 +161,18 @@ def standard_error(metric: Metric, moments: Moments, groups: Moments | None = No
     return _between_cluster_error(sums, groups, moments)
 
 
-def compute_item_errors(metric: Metric, moments: Moments) -> Array:
-    """Return the standard error of a metric over items, of one summary or of a batch."""
+def compute_item_errors(
+    metric: Metric, moments: Moments, covariance: Floats | None = None
+) -> Array:
+    """Return the standard error of a metric over items, of one summary or of a batch.
+
+    `covariance` is that of the basis, where it is known.
+    """
     if metric.name == "mae":
         return _mae_standard_error(moments)
     slopes = compute_gradient(metric, moments)
-    parts = slopes[..., :, None] * _covariance(moments) * slopes[..., None, :]
+    known = _covariance(moments) if covariance is None else covariance
+    parts = slopes[..., :, None] * known * slopes[..., None, :]
     return _root_unless_rounding(
         parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), moments
     )
@@ -289,7 +297,67 @@ def _estimate_median(moments: Moments, value: float, settings: ConfidenceInterva
     return Estimate(value, low, high, "ranks")
 
 
-# --- one pass over the items ---------------------------------------------------------------------
+# --- resamples of the items ----------------------------------------------------------------------
+
+
+def is_resampled(settings: ConfidenceIntervals, items: float, parts: int = 1) -> bool:
+    """Tell whether items are resampled: on request, or if neither they nor their parts are many.
+
+    Parts are subgroups of the items, or models that predict them.
+    """
+    if settings.method is not None:
+        return settings.method == STUDENTIZED
+    return items <= MOST_RESAMPLED_ITEMS and parts <= MOST_RESAMPLED_PARTS
+
+
+def estimate_from_items(
+    metrics: Sequence[Metric],
+    moments: Moments,
+    targets: Floats,
+    predictions: Floats,
+    settings: ConfidenceIntervals,
+    weights: Floats | None = None,
+) -> dict[str, Estimate]:
+    """Return metrics with studentised intervals from resamples; few items get Student's t.
+
+    `moments` is the summary of the items.
+    """
+    plain = replace(settings, method=None)
+    _refuse_misfit(plain)
+    if count_items(moments) < FEWEST_RESAMPLED_ITEMS:
+        return estimate_regression_metrics(metrics, moments, plain)
+    counted = bool(moments.has_integer_weights)
+    drawn = resample_poisson(targets, predictions, settings, weights, counted=counted)
+    resamples = replace(drawn[drawn.items > 1], constants=moments.constants, spread={})
+    covariance = _covariance(resamples)
+    return {
+        m.expression: _estimate_resampled(m, moments, resamples, covariance, plain) for m in metrics
+    }
+
+
+def _estimate_resampled(
+    metric: Metric,
+    moments: Moments,
+    resamples: Moments,
+    covariance: Floats,
+    settings: ConfidenceIntervals,
+) -> Estimate:
+    value = float(metric(moments))
+    if _explain_missing_interval(metric, moments, value) is not None:
+        return _estimate_metric(metric, moments, None, settings)
+    values = np.asarray(metric(resamples), float)
+    error, errors = (
+        standard_error(metric, moments),
+        compute_item_errors(metric, resamples, covariance),
+    )
+    defined = np.isfinite(values) & (errors > 0.0)
+    undefined = 1.0 - float(defined.sum()) / settings.resamples
+    if error == 0.0 or not defined.any():
+        return make_point_estimate(value, NO_ERROR_NOTE, undefined)
+    low, high = studentised_interval(
+        value, error, values[defined], errors[defined], metric.bounds, settings.level
+    )
+    return Estimate(value, low, high, STUDENTIZED, undefined)
 
 
 def resample_poisson(
@@ -298,20 +366,24 @@ def resample_poisson(
     settings: ConfidenceIntervals,
     weights: Floats | None = None,
     *,
+    counted: bool = True,
     chunk_size: int = CHUNK_SIZE,
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
     One pass over the items serves all resamples. They have fewer items than the sample: N to the
     power of 3/4, about, so that few of them hold the largest errors, as few samples do. Integer
-    weights are counts of items, each of which is drawn.
+    weights are counts of items, each of which is drawn, if they are `counted` so.
     """
     rng, rates = np.random.default_rng(settings.seed), None
     if weights is not None:
         positive = weights > 0
         targets, predictions, weights = targets[positive], predictions[positive], weights[positive]
-        if (weights == np.floor(weights)).all():
+        if counted and (weights == np.floor(weights)).all():
             rates, weights = weights, None
+    if rates is not None and rates.sum() <= MOST_RESAMPLED_ITEMS:  # the same, and quicker
+        counts, rates = rates.astype(int), None
+        targets, predictions = np.repeat(targets, counts), np.repeat(predictions, counts)
     n = float(len(targets) if rates is None else rates.sum())
     share = n**RESAMPLE_EXPONENT / n
     centre = float(targets.mean()), float((predictions - targets).mean())
@@ -345,12 +417,13 @@ def _sum_resamples(
         times = rng.poisson(rate, (resamples, n)).astype(float)
         return times.sum(axis=1), [times @ table.T for table in tables]
     numbers = rng.poisson(rate * n, resamples)
-    resample = np.repeat(np.arange(resamples), numbers)
-    item = rng.integers(0, n, len(resample))
-    return numbers, [
-        np.stack([np.bincount(resample, row[item], resamples) for row in table], axis=1)
-        for table in tables
-    ]
+    item = rng.integers(0, n, numbers.sum())
+    filled, first = numbers > 0, np.cumsum(numbers) - numbers  # where each resample begins
+    sums = [np.zeros((resamples, len(table))) for table in tables]
+    for found, table in zip(sums, tables, strict=True):
+        for k, row in enumerate(table):
+            found[filled, k] = np.add.reduceat(row[item], first[filled])
+    return numbers, sums
 
 
 def _compute_powers(d: Floats, f: Floats, e: Floats) -> Floats:
@@ -389,29 +462,3 @@ def _center_sums(sums: Floats, centre: tuple[float, float]) -> CentralSums:
         alike = central.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
         central.sums[alike, a, b] = 0.0
     return central
-
-
-def estimate_from_poisson(
-    metrics: Sequence[Metric], moments: Moments, resamples: Moments, settings: ConfidenceIntervals
-) -> dict[str, Estimate]:
-    """Return metrics with studentised intervals of Poisson resamples; few items get Student's t."""
-    resampled = replace(resamples, constants=moments.constants, spread={})
-    return {m.expression: _estimate_resampled(m, moments, resampled, settings) for m in metrics}
-
-
-def _estimate_resampled(
-    metric: Metric, moments: Moments, resamples: Moments, settings: ConfidenceIntervals
-) -> Estimate:
-    value, few = float(metric(moments)), count_items(moments) < FEWEST_RESAMPLED_ITEMS
-    if few or _explain_missing_interval(metric, moments, value) is not None:
-        return _estimate_metric(metric, moments, None, settings)
-    error, there = standard_error(metric, moments), resamples[resamples.items > 1]
-    values, errors = np.asarray(metric(there), float), compute_item_errors(metric, there)
-    defined = np.isfinite(values) & (errors > 0.0)
-    undefined = 1.0 - float(defined.sum()) / len(resamples.items)
-    if error == 0.0 or not defined.any():
-        return make_point_estimate(value, NO_ERROR_NOTE, undefined)
-    low, high = studentised_interval(
-        value, error, values[defined], errors[defined], metric.bounds, settings.level
-    )
-    return Estimate(value, low, high, "poisson", undefined)

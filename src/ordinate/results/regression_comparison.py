@@ -22,8 +22,10 @@ from ordinate.inference.regression import (
     compute_gradient,
     count_items,
     estimate_from_error,
+    estimate_from_items,
     estimate_regression_metrics,
     is_delta_applicable,
+    is_resampled,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
@@ -204,6 +206,8 @@ class RegressionComparison(Result):
             for row in found.rows(self.unit)
             if row["metric"] not in {"rmse", "mae"}
         ]
+        assumption = self._describe_assumptions()
+        rows += [] if assumption is None else [{"metric": "assumption", "note": assumption}]
         return align_columns([row | {"n": self.n} for row in rows])
 
     def document(self) -> Document:
@@ -244,12 +248,13 @@ def compare_regression(
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
     the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
-    0.95. Nothing is resampled.
+    0.95. Values have the intervals of `evaluate_regression`, with no more than 100,000 items and 50
+    models in all; differences are not resampled.
     """
     named = name_columns(models, "models")
     check_system_count(len(named), "models")
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-    intervals = resolve_intervals(interval) or ConfidenceIntervals()
+    intervals = resolve_intervals(interval) or ConfidenceIntervals(method="t")
     comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
     return comparison.result(unit, has_intervals=interval is not None)
 
@@ -334,6 +339,11 @@ class _ModelComparison:
 
     def _estimate_all(self, name: str) -> dict[str, Estimate]:
         whole = self.tables[name]
+        models = len(self.tables)
+        if self.groups is None and is_resampled(self.intervals, models * self.units, models):
+            return estimate_from_items(
+                self.metrics, whole, self.y, self.predictions[name], self.intervals, self.weights
+            )
         source = whole if self.groups is None else self._summarise(name, self.groups)
         return estimate_regression_metrics(self.metrics, source, self.intervals, whole)
 
@@ -536,8 +546,15 @@ def _format_heading(metric: Metric, unit: str | None) -> str:
 def _describe_uncertainty(result: RegressionComparison) -> list[str]:
     """Say how the intervals were found, why there are none, and what is unsure about them."""
     found = {(m, name): one for name, by in result.models.items() for m, one in by.items()}
-    methods = sorted({METHOD_NAMES[one.method] for one in found.values() if one.method is not None})
-    lines = [f"Intervals by {join_names(methods)}."] if methods else []
+    methods, others = (
+        sorted({METHOD_NAMES[one.method] for one in estimates if one.method is not None})
+        for estimates in (found.values(), [pair.estimate for pair in result.differences])
+    )
+    lines = [f"Intervals by {join_names(methods)}"] if methods else []
+    lines = [
+        f"{line}; of differences by {join_names(others)}." if others else f"{line}."
+        for line in lines
+    ]
     without: dict[tuple[str, str], list[str]] = {}
     for (metric, name), one in found.items():
         if one.method is None and one.note != NO_INTERVAL_NOTE:

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
-from ordinate.inference.regression import count_items
+from ordinate.inference.regression import (
+    FEWEST_RESAMPLED_ITEMS,
+    MOST_RESAMPLED_ITEMS,
+    MOST_RESAMPLED_PARTS,
+    STUDENTIZED,
+    count_items,
+)
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Grid
 from ordinate.render.document import Cell
@@ -38,8 +44,9 @@ HEAVY_HILL_INDEX = 3.0  # below it, squared errors may have no variance
 STUDIED_ITEMS = 50
 MEASURED_COVERAGE = {  # in percent, with normal, t5 and t3 errors: docs/studies/heavy-tails.md
     "t": ("93 to 96", "88 to 95", "72 to 82"),
-    "poisson": ("94 to 97", "94 to 96", "88 to 91"),
+    "studentized": ("94 to 97", "94 to 96", "88 to 91"),
 }
+KINDS = {"t": "Student's t ", "studentized": "studentised "}  # of intervals
 ROUNDING = 1e-9  # of a number of items
 NO_ERROR_NOTE = "all errors are 0"
 NO_HISTOGRAM_NOTE = "no histogram of the errors was made"
@@ -97,13 +104,16 @@ class ErrorTails(Serializable):
         """Whether the largest errors fall off so slowly that squares may have no variance."""
         return self.hill_index < HEAVY_HILL_INDEX
 
-    def rows(self, unit: str | None) -> list[Record]:
-        """Return one flat record for each figure."""
-        return [
+    def rows(self, unit: str | None, assumption: str | None = None) -> list[Record]:
+        """Return one flat record for each figure, and one for what intervals assume."""
+        rows: list[Record] = [
             {"part": "tails", "metric": name, "value": value}
             | {"unit": unit if name in UNIT_FIGURES else None, "note": self.undefined.get(name)}
             for name, value in self.figures.items()
         ]
+        if assumption is not None:
+            rows.append({"part": "tails", "metric": "assumption", "note": assumption})
+        return rows
 
 
 # --- figures of a summary ------------------------------------------------------------------------
@@ -259,13 +269,14 @@ def describe_assumptions(
     names = [name for name, method in own.items() if method is not None]
     if not names:
         return None
+    method = STUDENTIZED if STUDENTIZED in own.values() else own[names[0]] or ""
     who = "interval of {} assumes" if len(names) == 1 else "intervals of {} assume"
     assumption = (
-        f"The {who.format(join_names(names))} independent {'clusters' if clusters else 'items'} "
+        f"The {KINDS.get(method, '')}{who.format(join_names(names))} independent "
+        f"{'clusters' if clusters else 'items'} "
         "and a sample that already holds errors as large as those to come. No figure here "
         "certifies that: a sample whose interval misses has often not met its large error yet."
     )
-    method = "poisson" if "poisson" in own.values() else "t"
     sentences = [assumption, *([] if clusters else [_describe_measured_coverage(method)])]
     heavy = [name for name, found in tails.items() if found.is_heavy]
     if heavy:
@@ -279,17 +290,19 @@ def describe_assumptions(
 
 
 def _describe_measured_coverage(method: str) -> str:
-    """Say how often such intervals covered, and beside Student's those of the Poisson bootstrap."""
-    normal, t5, t3 = MEASURED_COVERAGE[method]
+    """Say how often such intervals covered, and beside Student's those of resampled items."""
+    kind = method if method == STUDENTIZED else "t"
+    normal, t5, t3 = MEASURED_COVERAGE[kind]
     text = (
-        f"In a study of {STUDIED_ITEMS} items or more, nominal 95 % intervals of this kind covered "
+        f"In a study of {STUDIED_ITEMS} items or more, nominal 95 % {KINDS[kind]}intervals covered "
         f"{normal} % with normal errors, {t5} % with Student's t of 5 degrees of freedom and {t3} "
         "% with 3"
     )
-    if method == "poisson":
+    if method == STUDENTIZED:
         return f"{text}."
-    normal, t5, t3 = MEASURED_COVERAGE["poisson"]
+    normal, t5, t3 = MEASURED_COVERAGE[STUDENTIZED]
     return (
-        f"{text}; those of evaluate_regression with poisson=True (--poisson) covered {normal}, "
-        f"{t5} and {t3} %."
+        f"{text}; studentised ones, from resamples of single items (the default for "
+        f"{FEWEST_RESAMPLED_ITEMS} to {MOST_RESAMPLED_ITEMS:,} of them, without clusters, in up to "
+        f"{MOST_RESAMPLED_PARTS} subgroups or models), covered {normal}, {t5} and {t3} %."
     )

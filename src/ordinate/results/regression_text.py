@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
+from ordinate.inference.regression import FEWEST_RESAMPLED_ITEMS, STUDENTIZED, count_items
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
@@ -39,7 +40,7 @@ METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
     "ranks": "ranks",
-    "poisson": "studentised Poisson bootstrap",
+    "studentized": "the studentised bootstrap of N^¾ items",
     "wilson": "Wilson",
 }
 
@@ -133,7 +134,25 @@ def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
         return []
     lines = describe_interval_methods(result.metrics, METHOD_NAMES)
     lines += _explain_missing_intervals(result.prediction_intervals)
+    lines += _describe_subgroup_methods(result)
     return lines if result.groups is None else [*lines, describe_clusters(result.groups)]
+
+
+def _describe_subgroup_methods(result: "RegressionEvaluation") -> list[str]:
+    """Say which subgroups have Student's t, and why, where all items were resampled."""
+    if STUDENTIZED not in {one.method for one in result.metrics.values()}:
+        return []
+    sizes = [
+        count_items(part.summary)
+        for part in result.by.values()
+        if any(one.method == "t" for one in part.metrics.values())
+    ]
+    if max(sizes, default=0) >= FEWEST_RESAMPLED_ITEMS:
+        return [
+            f"Intervals of subgroups by Student's t: {len(result.by):,} are too many to resample."
+        ]
+    few = f"Subgroups of fewer than {FEWEST_RESAMPLED_ITEMS} items have intervals by Student's t."
+    return [few] if sizes else []
 
 
 def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
