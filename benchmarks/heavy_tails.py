@@ -526,10 +526,10 @@ def state_verdict(rows: Sequence[Row], chosen: tuple[str, str]) -> str:
         for method in CANDIDATES
     )
     return (
-        f"Ordinate uses **{items}** (the method `studentized`) for "
-        f"{FEWEST_RESAMPLED_ITEMS} to {MOST_RESAMPLED_ITEMS:,} items without clusters, which are at "
-        f"hand, and **{moments}** (`t`) where only moments are: {items} covered best and is "
-        f"{percent(wider)} % wider. Coverage is enough, 93 % less two Monte Carlo standard errors, in {percent(found[moments].enough)}"
+        f"Ordinate uses **{items}** (the method `studentized`) for {FEWEST_RESAMPLED_ITEMS} to "
+        f"{MOST_RESAMPLED_ITEMS:,} single items without clusters, and **{moments}** (`t`) where "
+        f"only moments are known: {items} covered best and is {percent(wider)} % wider. Coverage "
+        f"is enough, 93 % less two Monte Carlo standard errors, in {percent(found[moments].enough)}"
         f" % of the cells that count with {moments}, in {percent(found[items].enough)} % with "
         f"{items}; 90 % were expected. The "
         "misses are one-sided: the true error is larger than the interval says. Where few errors "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command import run
 
-from ordinate.inference import ConfidenceIntervals
+from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
@@ -406,6 +406,39 @@ def test_items_are_drawn_again(by):
 
 
 RESAMPLED = ("--interval-method", "studentized")
+
+
+def test_items_that_are_many_or_grouped_or_read_once_have_students_t(here, monkeypatch):
+    def method(*arguments):
+        found = json.loads(run(*arguments, "--format", "json").out)
+        return [x["metrics"]["rmse"]["method"] for x in (found, *found["by"].values())]
+
+    assert method(*ASKED, "--by", "family") == ["studentized"] * 3
+    assert method(*ASKED, "--by", "family", "--interval-method", "delta") == ["delta"] * 3
+    assert method(*ASKED, "--by", "family", "--groups", "lab") == ["t"] * 3
+    columns = _columns() | {"id": range(N)}
+    _write(here / "gold.csv", {name: columns[name] for name in ("id", "density")})
+    _write(here / "predicted.csv", {name: columns[name] for name in ("id", "predicted")})
+    joined = ("--gold-file", "gold.csv", "--id", "id", "--target", "density")
+    assert method("evaluate-regression", "predicted.csv", *joined) == ["t"]
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_PARTS", 1)
+    assert method(*ASKED, "--by", "family") == ["studentized", "t", "t"]
+    assert method(*ASKED, "--by", "family", *RESAMPLED) == ["studentized"] * 3
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_ITEMS", N - 1)
+    assert method(*ASKED) == ["t"]
+    assert method(*ASKED, *RESAMPLED) == ["studentized"]
+
+
+def test_parts_of_a_report_have_the_intervals_of_the_whole():
+    found = _json("--compare-with", "other", "--shifted", "hot.csv", "--edges", "600", *RESAMPLED)
+    own = _limits(found["metrics"]["rmse"])
+    assert _limits(found["comparison"]["models"]["predicted"]["rmse"]) == pytest.approx(own)
+    assert found["comparison"]["models"]["other"]["rmse"]["method"] == "studentized"
+    shifted = _columns(100, 1)
+    wanted = evaluate_regression(shifted["density"] + 150, shifted["predicted"], "rmse")
+    rmse = found["shifted"]["shifted"]["metrics"]["rmse"]
+    assert rmse["method"] == "studentized"
+    assert _limits(rmse) == pytest.approx(_limits(wanted.to_dict()["metrics"]["rmse"]))
 
 
 @pytest.mark.parametrize(

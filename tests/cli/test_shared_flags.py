@@ -9,6 +9,7 @@ from ordinate.cli.main import COMMANDS, build_parser
 
 # Flags that differ on purpose, each with its reason.
 MEANT = {
+    ("evaluate-regression", "--interval-method"): "values have other methods than labels",
     ("meta", "--resamples"): "a resample of test cases and systems costs more, so there are fewer",
     ("features perplexity", "--model-path"): "there is no usual model of which perplexities are",
     ("predict-regression", "--alpha"): "a saved model knows what it was tuned with",

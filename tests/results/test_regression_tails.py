@@ -188,7 +188,7 @@ def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
     student = " ".join(str(evaluate_regression(y, p, "rmse", interval=STUDENT)).split())
     assert "The Student's t interval of rmse assumes independent items" in student
     assert "95 % Student's t intervals covered 93 to 96 % with normal errors" in student
-    assert "(the default for 20 to 100,000 of them, without clusters, in up to 50" in student
+    assert "(the default for 20 to 100,000 of them, without clusters, in up to 20" in student
     clustered = evaluate_regression(y, p, "r2", groups=np.arange(len(y)) % 50)
     assert "The Student's t interval of r2 assumes independent clusters" in " ".join(
         str(clustered).split()

@@ -80,7 +80,7 @@ def add_to(commands: Any) -> None:
         metavar="METHOD",
         choices=METHODS,
         help=f"{', '.join(METHODS)} (default: studentized, which resamples items, for up to "
-        "100,000 of them and 50 subgroups in files without --groups; t for others)",
+        "100,000 of them and 20 subgroups in files without --groups; t for others)",
     )
     group = parser.add_argument_group("output")
     add_output_options(group)
@@ -375,7 +375,7 @@ class _RegressionRun:
         once = columns.gold_file is not None or any(map(is_read_once, files))
         if self.how is None or columns.groups is not None or once:
             return False
-        return is_resampled(self.how, count_items(found.moments))
+        return is_resampled(self.how, count_items(found.moments) + found.moments.dropped)
 
     def _sum_files(self, files: list[str], columns: "RegressionColumns") -> "RegressionData":
         from ordinate.cli.progress import watch_queries

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than thi
 CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
 RESAMPLE_EXPONENT = 0.75  # a resample has N to this power items: what covered best in the study
 FEWEST_RESAMPLED_ITEMS = 20  # of the study: resamples of fewer items say little
-MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 50  # without being asked: about a second each
+MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 20  # without being asked: a second
 
 
 def estimate_regression_metrics(
@@ -53,8 +54,8 @@ def _refuse_misfit(settings: ConfidenceIntervals) -> None:
     """Refuse settings that moments cannot serve."""
     if settings.method not in {None, "delta", "t"}:
         raise BadOption(
-            f"The method {settings.method!r} does not fit here: regression has 't' and 'delta', "
-            f"and for single items without clusters {STUDENTIZED!r}."
+            f"The method {settings.method!r} does not fit regression here: use 't' or 'delta', or "
+            f"for single items without clusters {STUDENTIZED!r}."
         )
     if settings.stratified:
         raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
@@ -161,40 +162,65 @@ def standard_error(metric: Metric, moments: Moments, groups: Moments | None = No
     return _between_cluster_error(sums, groups, moments)
 
 
-def compute_item_errors(
-    metric: Metric, moments: Moments, covariance: Floats | None = None
-) -> Array:
-    """Return the standard error of a metric over items, of one summary or of a batch.
-
-    `covariance` is that of the basis, where it is known.
-    """
-    if metric.name == "mae":
-        return _mae_standard_error(moments)
-    slopes = compute_gradient(metric, moments)
-    known = _covariance(moments) if covariance is None else covariance
-    parts = slopes[..., :, None] * known * slopes[..., None, :]
-    return _root_unless_rounding(
-        parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), moments
-    )
+def compute_item_errors(metric: Metric, moments: Moments) -> Array:
+    """Return the standard error of a metric over items, of one summary or of a batch."""
+    return _DeltaMethod(moments).compute_errors(metric)
 
 
 def compute_gradient(metric: Metric, moments: Moments) -> Floats:
     """Return how a metric changes with the means, variances and covariance of target and error.
 
-    A step in the imaginary direction has no rounding error, and the formulas of the catalogue take
-    it. Metrics that people declare are differenced on both sides instead. [..., 5] of a batch.
+    [..., 5] of a batch.
     """
-    sizes = _choose_steps(moments)
-    steps = np.moveaxis(sizes[..., None] * np.eye(len(MOMENT_BASIS)), -1, 0)
-    with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
-        if metric.function.__module__ == regression.__name__:
-            values = metric(_perturb_moments(moments, steps * COMPLEX_STEP))
-            changes = np.imag(values) / abs(COMPLEX_STEP)
-        else:
-            moved = _perturb_moments(moments, np.concatenate([steps, -steps]))
-            values = np.asarray(metric(moved), float)
-            changes = (values[: len(MOMENT_BASIS)] - values[len(MOMENT_BASIS) :]) / 2.0
-    return np.nan_to_num(np.moveaxis(changes, 0, -1) / sizes)
+    return _DeltaMethod(moments).compute_gradient(metric)
+
+
+@dataclass(frozen=True)
+class _DeltaMethod:
+    """Standard errors over items, and what those of all metrics share."""
+
+    moments: Moments  # or a batch of them
+
+    def compute_errors(self, metric: Metric) -> Array:
+        """Return the standard error of a metric."""
+        if metric.name == "mae":
+            return _mae_standard_error(self.moments)
+        slopes = self.compute_gradient(metric)
+        parts = slopes[..., :, None] * self.covariance * slopes[..., None, :]
+        return _root_unless_rounding(
+            parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), self.moments
+        )
+
+    def compute_gradient(self, metric: Metric) -> Floats:
+        """Return how a metric changes with the basis [..., 5].
+
+        A step in the imaginary direction has no rounding error, and the formulas of the catalogue
+        take it. Metrics that people declare are differenced on both sides instead.
+        """
+        with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
+            if metric.function.__module__ == regression.__name__:
+                changes = np.imag(metric(self.moved)) / abs(COMPLEX_STEP)
+            else:
+                moved = _perturb_moments(self.moments, np.concatenate([self.steps, -self.steps]))
+                values = np.asarray(metric(moved), float)
+                changes = (values[: len(MOMENT_BASIS)] - values[len(MOMENT_BASIS) :]) / 2.0
+        return np.nan_to_num(np.moveaxis(changes, 0, -1) / self.sizes)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        return _covariance(self.moments)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        return _choose_steps(self.moments)
+
+    @property
+    def steps(self) -> Floats:
+        return np.moveaxis(self.sizes[..., None] * np.eye(len(MOMENT_BASIS)), -1, 0)
+
+    @cached_property
+    def moved(self) -> Moments:
+        return _perturb_moments(self.moments, self.steps * COMPLEX_STEP)
 
 
 def _choose_steps(moments: Moments) -> Floats:
@@ -329,27 +355,18 @@ def estimate_from_items(
     counted = bool(moments.has_integer_weights)
     drawn = resample_poisson(targets, predictions, settings, weights, counted=counted)
     resamples = replace(drawn[drawn.items > 1], constants=moments.constants, spread={})
-    covariance = _covariance(resamples)
-    return {
-        m.expression: _estimate_resampled(m, moments, resamples, covariance, plain) for m in metrics
-    }
+    errors = _DeltaMethod(resamples)
+    return {m.expression: _estimate_resampled(m, moments, errors, plain) for m in metrics}
 
 
 def _estimate_resampled(
-    metric: Metric,
-    moments: Moments,
-    resamples: Moments,
-    covariance: Floats,
-    settings: ConfidenceIntervals,
+    metric: Metric, moments: Moments, resamples: _DeltaMethod, settings: ConfidenceIntervals
 ) -> Estimate:
     value = float(metric(moments))
     if _explain_missing_interval(metric, moments, value) is not None:
         return _estimate_metric(metric, moments, None, settings)
-    values = np.asarray(metric(resamples), float)
-    error, errors = (
-        standard_error(metric, moments),
-        compute_item_errors(metric, resamples, covariance),
-    )
+    values = np.asarray(metric(resamples.moments), float)
+    error, errors = standard_error(metric, moments), resamples.compute_errors(metric)
     defined = np.isfinite(values) & (errors > 0.0)
     undefined = 1.0 - float(defined.sum()) / settings.resamples
     if error == 0.0 or not defined.any():

@@ -248,7 +248,7 @@ def compare_regression(
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
     the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
-    0.95. Values have the intervals of `evaluate_regression`, with no more than 100,000 items and 50
+    0.95. Values have the intervals of `evaluate_regression`, with no more than 100,000 items and 20
     models in all; differences are not resampled.
     """
     named = name_columns(models, "models")
