@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference.confidence_intervals import FLAT_WIDTH
 from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.resampling import Resampling
-from ordinate.inference.system_differences import resample_jointly
+from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, estimate_spreads
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
@@ -79,6 +78,8 @@ class SampleSizePlan(Result):
     values: dict[str, float]
     spread: float | None
     needed: int | None
+    needed_low: int | None  # of the interval of the needed items
+    needed_high: int | None
     outlooks: tuple[SampleSizeOutlook, ...]
     origin: Origin = field(default_factory=Origin)
 
@@ -97,22 +98,20 @@ class SampleSizePlan(Result):
         if settings.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _compute_value(named, panel, system) for system in panel.systems}
-        resampled = named.size(_resample_values(named, panel, settings))
-        n = int(panel.weights.sum()) if panel.has_integer_weights else panel.n
-        spreads = np.std(resampled, axis=0, ddof=1) * math.sqrt(n)
-        spread = None
-        if len(panel.systems) == 2:
-            spread = float(np.std(resampled[:, 0] - resampled[:, 1], ddof=1)) * math.sqrt(n)
-        if (spreads if spread is None else np.array([spread])).max() < FLAT_WIDTH:
+        resampling = Resampling(settings.resamples, settings.seed)
+        spreads, n = estimate_spreads(panel, named, resampling), count_items(panel)
+        spread = spreads.difference
+        if (spreads.systems.max() if spread is None else spread) < NO_SPREAD:
             raise NotApplicable("The pilot shows no variation that a plan could rest on.")
         needed = compute_needed_items(spread, settings)
+        low, high = compute_needed_interval(spreads, settings) or (None, None)
         sizes = (
             {max(1, round(times * n)) for times in PILOT_MULTIPLES}
             if not settings.items
             else settings.items
         )
         more = () if needed is None or settings.items else (needed,)
-        by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
+        by_system = dict(zip(panel.systems, spreads.systems.tolist(), strict=True))
         outlooks = tuple(
             _compute_outlook(n, by_system, spread, settings) for n in sorted({*sizes, *more})
         )
@@ -123,6 +122,8 @@ class SampleSizePlan(Result):
             values=values,
             spread=spread,
             needed=needed,
+            needed_low=low,
+            needed_high=high,
             outlooks=outlooks,
             origin=origin or Origin(),
         )
@@ -149,6 +150,8 @@ class SampleSizePlan(Result):
             "level": self.settings.level,
             "spread": self.spread,
             "needed": self.needed,
+            "needed_low": self.needed_low,
+            "needed_high": self.needed_high,
             "outlooks": to_plain(self.outlooks),
             "source": self.origin.to_dict(),
         }
@@ -221,6 +224,20 @@ def compute_needed_items(spread: float | None, settings: SampleSizeSettings) -> 
     return max(1, math.ceil((reach * spread / settings.difference) ** 2))
 
 
+def compute_needed_interval(
+    spreads: Spreads, settings: SampleSizeSettings
+) -> tuple[int, int] | None:
+    """Return the confidence interval of N, which is as unsure as the variance of the difference."""
+    if spreads.difference is None or spreads.log_variances is None:
+        return None
+    half = normal_quantile(settings.level) * float(spreads.log_variances.std(ddof=1)) / 2.0
+    bounds = [
+        compute_needed_items(spreads.difference * math.exp(side * half), settings)
+        for side in (-1.0, 1.0)
+    ]
+    return None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
+
+
 def check_system_count(systems: int) -> None:
     """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
@@ -235,15 +252,6 @@ def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     if math.isnan(value):
         raise NotApplicable(f"{metric.expression} of {system} is undefined: nothing to plan from.")
     return value
-
-
-def _resample_values(metric: Metric, panel: Panel, settings: SampleSizeSettings) -> Any:
-    resampling = Resampling(settings.resamples, settings.seed)
-    values = resample_jointly(panel, [metric], resampling, tails=False)[metric.expression]
-    defined = values[~np.isnan(values).any(axis=1)]
-    if len(defined) < len(values) / 2:
-        raise NotApplicable(f"{metric.expression} is undefined in most resamples of the pilot.")
-    return defined
 
 
 def _compute_outlook(
