@@ -230,6 +230,7 @@ def scott_pi(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic"
     bounds=(-np.inf, 1),
     formula=r"1 - \frac{\sum_{ij} (1-w_{ij})\, n_{ij}/N}{\sum_{ij} (1-w_{ij}) / K^2}",
     reference="brennan1981",
+    linear=True,
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def brennan_prediger(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
