@@ -24,6 +24,10 @@ from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
+ASK_FOR_DIFFERENCE = (
+    "How many items it takes depends on the smallest difference that matters to you: name it with "
+    "difference=… (--difference). The one seen here is as unsure as the pilot, and no guide."
+)
 PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 
@@ -67,7 +71,8 @@ class SampleSizePlan(Result):
     """A plan from a pilot: systems like these, on more or fewer items.
 
     `spread` is the standard deviation of what one item adds to the difference: the standard error
-    for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings.
+    for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings,
+    with their confidence interval; the pilot's own difference has no part in it.
     """
 
     table_name = "outlooks"
@@ -81,6 +86,7 @@ class SampleSizePlan(Result):
     needed_low: int | None  # of the interval of the needed items
     needed_high: int | None
     outlooks: tuple[SampleSizeOutlook, ...]
+    notes: tuple[str, ...] = ()  # how far the needed items can be trusted
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -125,6 +131,7 @@ class SampleSizePlan(Result):
             needed_low=low,
             needed_high=high,
             outlooks=outlooks,
+            notes=_state_trust(panel, named, spreads) if needed is not None else (),
             origin=origin or Origin(),
         )
 
@@ -153,6 +160,7 @@ class SampleSizePlan(Result):
             "needed_low": self.needed_low,
             "needed_high": self.needed_high,
             "outlooks": to_plain(self.outlooks),
+            "notes": list(self.notes),
             "source": self.origin.to_dict(),
         }
 
@@ -187,8 +195,9 @@ def power(
 ) -> SampleSizePlan:
     """Plan how many items it takes to see a difference between two systems like these.
 
-    One system is enough to learn how wide its interval will be for `items`. With groups, the
-    numbers hold for items in groups like these.
+    `difference` is the smallest one that matters to you; the pilot's own is no guide. One system is
+    enough to learn how wide its interval will be for `items`. With groups, the numbers hold for
+    items in groups like these.
 
     >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
     >>> flat = ["mid"] * 90
@@ -294,7 +303,7 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     level = f"{100 * plan.settings.level:g} %"
     grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (grid,), _state_answer(plan), plan.origin.notes)
+    return Document(title, (*plan.notes, grid), _state_answer(plan), plan.origin.notes)
 
 
 def _state_answer(plan: SampleSizePlan) -> str:
@@ -302,7 +311,8 @@ def _state_answer(plan: SampleSizePlan) -> str:
     if plan.needed is not None:
         parts.append(
             f"To see a difference of {plan.settings.difference:g} between two systems like these "
-            f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
+            f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items"
+            f"{_format_needed_interval(plan)}."
         )
     parts += [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
     if plan.spread is None:
@@ -312,6 +322,22 @@ def _state_answer(plan: SampleSizePlan) -> str:
         parts.append(f"With {format_count(first.items)} its {level} is about {width} wide.")
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
+        if plan.settings.difference is None and not plan.settings.items:
+            parts.append(ASK_FOR_DIFFERENCE)
     if plan.panel.group_values:
         parts.append("Items are taken to come in groups like these.")
     return " ".join(parts)
+
+
+def _format_needed_interval(plan: SampleSizePlan) -> str:
+    if plan.needed_low is None or plan.needed_high is None:
+        return ""
+    level = format_interval_head(plan.settings.level)
+    return f" ({level} {plan.needed_low:,} to {plan.needed_high:,})"
+
+
+def _state_trust(panel: Panel, metric: Metric, spreads: Spreads) -> tuple[str, ...]:
+    """Say how far the needed items can be trusted."""
+    if spreads.log_variances is None:
+        return (f"The number of items has no interval: {spreads.note}.",)
+    return ()
