@@ -172,7 +172,8 @@ def symmetry_statistic(pairs):
 def naive_bowker(cells):
     """Each disputed item goes either way: all outcomes, one by one, with their probability."""
     pairs = [
-        (int(cells[i, j]), int(cells[j, i])) for i, j in itertools.combinations(range(len(cells)), 2)
+        (int(cells[i, j]), int(cells[j, i]))
+        for i, j in itertools.combinations(range(len(cells)), 2)
     ]
     pairs = [(a, b) for a, b in pairs if a + b]
     observed = symmetry_statistic(pairs)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 Array = NDArray[Any]
 MOST_PILOTS = 500  # bootstrap pilots: their deviation is known within 3 %
 MOST_NUMBERS = 1 << 30  # cells of matrices evaluated for influences of all bootstrap pilots
+NO_DERIVATIVE = "{} has no derivative, and its spread is that of bootstrap resamples"
 NO_SPREAD = 1e-9  # a spread below it is rounding
 
 
@@ -75,7 +76,7 @@ def _estimate_spreads_by_bootstrap(panel: Panel, metric: Metric, resamples: Resa
     if len(panel.systems) == 1:
         return Spreads(spreads, None)
     difference = float(np.std(sizes[:, 0] - sizes[:, 1], ddof=1)) * root
-    return Spreads(spreads, difference, note=f"{metric.expression} has no derivative")
+    return Spreads(spreads, difference, note=NO_DERIVATIVE.format(metric.expression))
 
 
 def _drop_undefined(metric: Metric, resampled: Array) -> Array:

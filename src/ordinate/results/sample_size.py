@@ -13,10 +13,11 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.resampling import Resampling
 from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, estimate_spreads
+from ordinate.inference.small_samples import RARE_ITEMS, find_rare_levels
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
-from ordinate.render.estimates import format_count, format_interval_head
+from ordinate.render.estimates import format_count, format_interval_head, join_names
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.settings import Level, Resamples, Seed, Setting
@@ -24,6 +25,14 @@ from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
+# How often such intervals have the true number: docs/studies/symmetry-and-power.md.
+COVERAGE_BY_ITEMS: tuple[tuple[float, str], ...] = (
+    (200, "87 to 96 %"),
+    (800, "92 to 95 %"),
+    (math.inf, "93 to 95 %"),
+)
+COVERAGE_BY_GROUPS: tuple[tuple[float, str], ...] = ((40, "85 to 95 %"), (math.inf, "90 to 95 %"))
+COVERAGE_OF_RARE_LEVELS = "54 to 82 %"
 ASK_FOR_DIFFERENCE = (
     "How many items it takes depends on the smallest difference that matters to you: name it with "
     "difference=… (--difference). The one seen here is as unsure as the pilot, and no guide."
@@ -340,4 +349,31 @@ def _state_trust(panel: Panel, metric: Metric, spreads: Spreads) -> tuple[str, .
     """Say how far the needed items can be trusted."""
     if spreads.log_variances is None:
         return (f"The number of items has no interval: {spreads.note}.",)
-    return ()
+    sentences = [_state_coverage(panel), *_warn_of_rare_levels(panel, metric)]
+    if spreads.note is not None:
+        sentences.append(f"The levels are many: {spreads.note}, and the interval may be too short.")
+    return tuple(sentences)
+
+
+def _state_coverage(panel: Panel) -> str:
+    size, noun, study = count_items(panel), "item", COVERAGE_BY_ITEMS
+    if panel.groups is not None:
+        size, noun, study = len(panel.group_values), "group", COVERAGE_BY_GROUPS
+    covered = next(share for most, share in study if size < most)
+    return (
+        f"The interval says how sure a pilot of {format_count(size, noun)} is of the spread, for "
+        "systems and items like these. In a study, 95 % intervals from such pilots had the true "
+        f"number in {covered} of the cases; where they missed, it was mostly larger."
+    )
+
+
+def _warn_of_rare_levels(panel: Panel, metric: Metric) -> list[str]:
+    rare = find_rare_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
+    if not rare:
+        return []
+    sentence = (
+        f"The pilot has fewer than {RARE_ITEMS} items of {join_names(rare)}, and "
+        f"{metric.expression} averages over levels: the number is likely too low (intervals had "
+        f"the true one in {COVERAGE_OF_RARE_LEVELS}). Plan from a larger pilot."
+    )
+    return [sentence]
