@@ -315,6 +315,12 @@ def test_whole_groups_are_resampled_for_the_interval():
     assert math.log(plan.needed_high / plan.needed) == pytest.approx(half, rel=0.19)
 
 
+@pytest.mark.parametrize("metric", ["kendall_tau_a", "krippendorff_alpha"])
+def test_metrics_that_need_integer_counts_have_an_interval(metric):
+    plan = planned(metric, 0.05)
+    assert plan.needed_low < plan.needed < plan.needed_high
+
+
 def test_neither_the_difference_nor_the_power_changes_how_sure_the_pilot_is():
     ratios = [
         plan.needed_high / plan.needed_low

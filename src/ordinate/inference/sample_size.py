@@ -53,7 +53,7 @@ def estimate_spreads(panel: Panel, metric: Metric, resamples: Resampling) -> Spr
     if not metric.smooth:
         return _estimate_spreads_by_bootstrap(panel, metric, resamples)
     pilot = _Pilot(panel, metric)
-    spreads = pilot.compute_spreads(np.ones((1, pilot.units)))[0]
+    spreads = pilot.estimate_spreads()
     resampled = _drop_undefined(metric, pilot.resample_spreads(resamples))
     if len(panel.systems) == 1:
         return Spreads(spreads, None)
@@ -92,81 +92,79 @@ def count_items(panel: Panel) -> int:
 
 
 class _Pilot:
-    """Items or clusters (units) that are resampled, and the spreads of each resample.
+    """A pilot, and the spreads in resamples of its items or clusters.
 
-    Influences are computed anew for each, unless the matrices are too large for that.
+    Influences are computed anew in each resample, unless the matrices are too large for that.
     """
 
     def __init__(self, panel: Panel, metric: Metric) -> None:
+        if panel.groups is not None and len(panel.group_values) < 2:
+            raise NotApplicable("A plan needs two groups or more in the pilot.")
         self.panel, self.metric = panel, metric
         self.size = len(panel.scale)
-        self.units = len(panel) if panel.groups is None else len(panel.group_values)
-        self.cells = [
-            panel.rows[:, 0].astype(np.int64) * (self.size + 1) + panel.rows[:, 1 + system]
-            for system in range(len(panel.systems))
-        ]
+        gold = panel.rows[:, 0].astype(np.int64) * (self.size + 1)
+        self.cells = [gold + predicted for predicted in panel.rows[:, 1:].T]
         filled = sum(len(np.unique(cells)) for cells in self.cells)
         self.numbers = len(panel) + 2 * filled * self.size * (self.size + 1)
         self.recomputes = self.numbers * MOST_PILOTS <= MOST_NUMBERS
-        self.pulls = [self._compute_pulls(cells, panel.weights[None]) for cells in self.cells]
+        self.pulls = self._compute_pulls(panel.weights[None])
+
+    def estimate_spreads(self) -> Array:
+        """Return the spread of each system, and of two systems that of their difference."""
+        times = np.ones((1, len(self.panel.group_values)))
+        return self._compute_spreads(self.panel.weights[None], times, self.pulls)[0]
 
     def resample_spreads(self, resamples: Resampling) -> Array:
-        """Return the spreads [B, S] of bootstrap pilots; those of two systems with a third."""
+        """Return the spreads in bootstrap pilots."""
         pilots = Resampling(min(resamples.count, MOST_PILOTS), resamples.seed)
         numbers = self.numbers if self.recomputes else len(self.panel)
         return np.concatenate(pilots.run_in_blocks(numbers, self._resample_block))
 
     def _resample_block(self, rng: "Generator", count: int) -> Array:
-        if self.panel.groups is not None:
-            return self.compute_spreads(resample_clusters(rng, self.units, count))
-        weights = self.panel.weights
-        squares = None if self.panel.has_integer_weights else self.panel.squares
-        return self.compute_spreads(resample_cells(rng, weights, squares, count) / weights)
+        panel, times = self.panel, np.empty(0)
+        if panel.groups is None:
+            squares = None if panel.has_integer_weights else panel.squares
+            weights = resample_cells(rng, panel.weights, squares, count)
+        else:
+            times = resample_clusters(rng, len(panel.group_values), count)
+            weights = times[:, panel.groups] * panel.weights
+        pulls = self._compute_pulls(weights) if self.recomputes else self.pulls
+        return self._compute_spreads(weights, times, pulls)
 
-    def compute_spreads(self, times: Array) -> Array:
-        """Return the spreads where each unit is there so many times [B, units]."""
-        panel = self.panel
-        weights = panel.weights * (times if panel.groups is None else times[:, panel.groups])
-        pulls = self.pulls
-        if self.recomputes:
-            pulls = [self._compute_pulls(cells, weights) for cells in self.cells]
-        if len(pulls) == 2:
-            pulls = [*pulls, pulls[0] - pulls[1]]
-        return np.stack([self._compute_spread(times, weights, pull) for pull in pulls], axis=1)
+    def _compute_pulls(self, weights: Array) -> list[Array]:
+        """Return for each system the influence [B, U] of each row on what is compared of it."""
+        return [self._compute_system_pulls(cells, weights) for cells in self.cells]
 
-    def _compute_pulls(self, cells: Array, weights: Array) -> Array:
-        """Return the influence [B, U] of each row's cell on what is compared of a system."""
+    def _compute_system_pulls(self, cells: Array, weights: Array) -> Array:
         summed = sum_into_cells(weights, cells, self.size * (self.size + 1))
         observed = self.panel.confusion_matrix(self.panel.systems[0])
         matrices = observed.with_cells(summed.reshape(-1, self.size, self.size + 1))
         influence = compute_influence(self.metric, matrices).reshape(len(weights), -1)
-        values = self.metric.compute_from_expected(matrices, observed)
-        undefined = np.where(np.isnan(values), np.nan, 1.0)
-        down = (self.metric.direction == "zero") & (values < 0)  # the size is compared
-        return influence[:, cells] * np.where(down, -undefined, undefined)[:, None]
+        values = np.asarray(self.metric(matrices))
+        sign = np.where((self.metric.direction == "zero") & (values < 0), -1.0, 1.0)
+        sign[np.isnan(values)] = np.nan
+        return influence[:, cells] * sign[:, None]
 
-    def _compute_spread(self, times: Array, weights: Array, pulls: Array) -> Array:
-        """Return the standard deviation [B] of what one item adds, from the pulls [B, U] of rows.
+    def _compute_spreads(self, weights: Array, times: Array, pulls: list[Array]) -> Array:
+        """Return the spreads [B, S]; `times` [B, G] is how often each cluster was drawn."""
+        if len(pulls) == 2:
+            pulls = [*pulls, pulls[0] - pulls[1]]
+        variance = self._item_variance if self.panel.groups is None else self._cluster_variance
+        variances = [variance(weights, times, pull) for pull in pulls]
+        items = weights.sum(axis=1) * count_items(self.panel) / self.panel.weights.sum()
+        return np.sqrt(np.stack(variances, axis=1) * items[:, None])
 
-        The variance of the metric is that of a mean, or a ratio of sums of clusters, and the spread
-        what one item of N has of it.
-        """
+    def _item_variance(self, weights: Array, _: Array, pulls: Array) -> Array:
+        """Return the variance [B] of a mean over items; fractional weights are no counts."""
         panel, total = self.panel, weights.sum(axis=1)
-        if panel.groups is None:
-            squares = weights if panel.has_integer_weights else weights * _weigh_squares(panel)
-            centred = pulls - ((weights * pulls).sum(axis=1) / total)[:, None]
-            variance = (squares * centred**2).sum(axis=1) / total**2
-        else:
-            if self.units < 2:
-                raise NotApplicable("A plan needs two groups or more in the pilot.")
-            sums = sum_into_cells(panel.weights * pulls, panel.groups, self.units)
-            centred = sums - (times * sums).mean(axis=1, keepdims=True)
-            variance = (times * centred**2).sum(axis=1) / total**2
-            variance *= self.units / (self.units - 1.0)
-        items = total * count_items(panel) / panel.weights.sum()
-        return np.sqrt(variance * items)
+        squares = weights if panel.has_integer_weights else weights * panel.squares / panel.weights
+        centred = pulls - ((weights * pulls).sum(axis=1) / total)[:, None]
+        return (squares * centred**2).sum(axis=1) / total**2
 
-
-def _weigh_squares(panel: Panel) -> Array:
-    """Return the squared weight of a row per weight: fractional weights are no counts."""
-    return panel.squares / panel.weights
+    def _cluster_variance(self, weights: Array, times: Array, pulls: Array) -> Array:
+        """Return the variance [B] of a mean over items, from the sums of clusters."""
+        count = len(self.panel.group_values)
+        sums = sum_into_cells(self.panel.weights * pulls, np.asarray(self.panel.groups), count)
+        centred = sums - (times * sums).mean(axis=1, keepdims=True)
+        variance = (times * centred**2).sum(axis=1) / weights.sum(axis=1) ** 2
+        return variance * count / (count - 1.0)
