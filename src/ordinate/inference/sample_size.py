@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 
 Array = NDArray[Any]
 MOST_PILOTS = 500  # bootstrap pilots: their deviation is known within 3 %
-MOST_NUMBERS = 1 << 30  # cells of matrices evaluated for influences of all bootstrap pilots
+MOST_NUMBERS = 1 << 28  # cells of matrices evaluated for influences of all bootstrap pilots
 NO_DERIVATIVE = "{} has no derivative, and its spread is that of bootstrap resamples"
 NO_SPREAD = 1e-9  # a spread below it is rounding
 

@@ -44,7 +44,10 @@ PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 class SampleSizeSettings:
     """What a plan is for: a difference to be seen, the power, the level, numbers of items."""
 
-    difference: Annotated[float | None, Setting("the difference to be seen", metavar="D")] = None
+    difference: Annotated[
+        float | None,
+        Setting("the smallest difference that matters, which shall be seen", metavar="D"),
+    ] = None
     power: Annotated[float, Setting("power: the chance to see it")] = 0.8
     level: Level = 0.95
     items: Sequence[int] = ()
