@@ -397,7 +397,10 @@ def test_a_plan_says_how_far_it_can_be_trusted():
     assert 0 < gold.count(SIZE - 1) < 10
     general, rare = planned("macro_mae", 0.05, gold, systems).notes
     assert f"of {len(few)} items is" in general
-    assert "fewer than 10 items of L3, and macro_mae averages over levels" in rare
+    assert "The pilot has few items of L3, and macro_mae averages over levels" in rare
+    often = planned("macro_mae", 0.05, gold * 5, {k: x * 5 for k, x in systems.items()})
+    assert 10 < (gold * 5).count(SIZE - 1) < 50  # still rare beside the others
+    assert "few items of L3" in often.notes[1]
     assert len(planned("mae", 0.05, gold, systems).notes) == 1
     (grouped,) = planned("mae", 0.05, groups=[k % 12 for k in range(400)]).notes
     assert "how sure a pilot of 12 groups is" in grouped

@@ -13,7 +13,7 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.resampling import Resampling
 from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, estimate_spreads
-from ordinate.inference.small_samples import RARE_ITEMS, find_rare_levels
+from ordinate.inference.small_samples import RARE_ITEMS, RARE_SHARE
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
@@ -21,7 +21,7 @@ from ordinate.render.estimates import format_count, format_interval_head, join_n
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.settings import Level, Resamples, Seed, Setting
-from ordinate.summaries import Panel
+from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
@@ -31,8 +31,9 @@ COVERAGE_BY_ITEMS: tuple[tuple[float, str], ...] = (
     (800, "92 to 95 %"),
     (math.inf, "93 to 95 %"),
 )
-COVERAGE_BY_GROUPS: tuple[tuple[float, str], ...] = ((40, "85 to 95 %"), (math.inf, "90 to 95 %"))
-COVERAGE_OF_RARE_LEVELS = "54 to 82 %"
+COVERAGE_BY_GROUPS: tuple[tuple[float, str], ...] = ((40, "86 to 94 %"), (math.inf, "90 to 93 %"))
+COVERAGE_OF_RARE_LEVELS = "55 to 94 %, the lower the rarer"
+SCARCE_ITEMS = 50  # of a gold level that is rare beside others, below which averages suffer
 ASK_FOR_DIFFERENCE = (
     "How many items it takes depends on the smallest difference that matters to you: name it with "
     "difference=… (--difference). The one seen here is as unsure as the pilot, and no guide."
@@ -371,12 +372,20 @@ def _state_coverage(panel: Panel) -> str:
 
 
 def _warn_of_rare_levels(panel: Panel, metric: Metric) -> list[str]:
-    rare = find_rare_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
+    rare = _find_scarce_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
     if not rare:
         return []
     sentence = (
-        f"The pilot has fewer than {RARE_ITEMS} items of {join_names(rare)}, and "
-        f"{metric.expression} averages over levels: the number is likely too low (intervals had "
-        f"the true one in {COVERAGE_OF_RARE_LEVELS}). Plan from a larger pilot."
+        f"The pilot has few items of {join_names(rare)}, and {metric.expression} averages over "
+        "levels: the number is likely too low (in the study, intervals had the true one in "
+        f"{COVERAGE_OF_RARE_LEVELS}). Plan from a pilot with more of them."
     )
     return [sentence]
+
+
+def _find_scarce_levels(matrix: ConfusionMatrix) -> list[str]:
+    """Return the gold levels whose few items make up much of an average over levels."""
+    counts = matrix.gold if matrix.has_integer_weights else matrix.items.sum(axis=-1)
+    enough = max(RARE_ITEMS, min(SCARCE_ITEMS, RARE_SHARE * counts.max()))
+    scarce = (counts > 0) & (counts < enough)
+    return [name for name, few in zip(matrix.scale.names, scarce, strict=True) if few]
