@@ -423,7 +423,8 @@ def power_verdict(rows: Sequence[PowerRow]) -> str:
     others = [row for row in rows if not averages_rare_levels(row)]
     return (
         "**The interval of the needed items** (nominal 95 %) has the true number, from the lowest "
-        f"to the highest cell: {list_coverage(others)}. Averages over levels on 20:1 gold are apart: "
+        f"to the highest cell: {list_coverage(others)}. Averages over levels on 20:1 gold are "
+        "apart: "
         f"{list_coverage(scarce)}. The true number is above the interval in "
         f"{percent(mean_of(rows, 'right'))} % of the pilots, and below it in "
         f"{percent(mean_of(rows, 'left'))} %, on average: a pilot that has not met rare large "
