@@ -243,6 +243,14 @@ def test_the_verdict_is_of_all_tests_of_calibration_together():
     assert judged(interval=None).document().verdict.startswith("On average the probabilities are ")
 
 
+def test_so_many_events_that_none_can_be_significant_are_told():
+    rng = np.random.default_rng(1)
+    gold, rows = rng.integers(0, 30, 60), rng.dirichlet(np.ones(30), 60)
+    found = Calibration.of(gold, rows, scale="0..29", metrics="brier")
+    assert "With 29 events, no p from so few simulations" in " ".join(str(found).split())
+    assert "no p from so few" not in str(judged())
+
+
 def test_what_binned_errors_show_is_among_the_details():
     found = judged()
     titles = [block.title for block in found.document().blocks]

@@ -28,7 +28,7 @@ from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS
 from ordinate.summaries.reliability import ReliabilityBins
 
 Array = NDArray[Any]
-MOST_CURVES = 499  # simulated for a band: with 1, the ranks of 2.5 and 5 % are integers
+MOST_CURVES = 499  # simulated for a band: with the observed one, 5 % of them are a whole number
 # A frequency so little beyond its band is inside: events of one bin are drawn at its mean forecast.
 BAND_TOLERANCE = 1e-6
 POINTS_PER_UNIT = 100  # of a curve: more forecasts than that look the same
@@ -61,9 +61,8 @@ class CalibrationCurve:
 
 def is_outside_band(frequency: Array | float, low: Array | float, high: Array | float) -> Array:
     """Tell which frequencies are outside their band; none is where there is no band."""
-    return (np.asarray(frequency) < np.subtract(low, BAND_TOLERANCE)) | (
-        np.asarray(frequency) > np.add(high, BAND_TOLERANCE)
-    )
+    below, above = np.subtract(low, frequency), np.subtract(frequency, high)
+    return (below > BAND_TOLERANCE) | (above > BAND_TOLERANCE)
 
 
 def fit_calibration_curves(

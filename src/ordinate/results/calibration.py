@@ -35,7 +35,7 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
-from ordinate.results.calibration_curves import CalibrationCurves
+from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.probabilities import arrange_columns
@@ -62,7 +62,6 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
-SIGNIFICANT = 0.05  # a smaller p of an event is called miscalibration
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the groups."
 APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins

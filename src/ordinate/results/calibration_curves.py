@@ -23,6 +23,7 @@ from ordinate.summaries.reliability import CURVE_BINS, Reliability
 
 READ_AT = (0.1, 0.25, 0.5, 0.75, 0.9)  # forecasts at which a table shows the curves
 ABBREVIATIONS = ("MCB", "DSC", "UNC")
+SIGNIFICANT = 0.05  # a smaller p, adjusted for the number of tests, is called miscalibration
 DIGITS = 4  # miscalibration is a small part of a score
 ROUNDING = 1e-12
 TERMS_NOTE = (
@@ -51,8 +52,9 @@ class CalibrationCurves:
     def events(self) -> tuple[CalibrationCurve, ...]:
         """The curve of each event."""
         settings = None if self.clustered else self.intervals
-        bins = self.summary.curves
-        return () if bins is None else fit_calibration_curves(bins, settings)
+        if self.summary.curves is None:
+            raise KeyError("curves")
+        return fit_calibration_curves(self.summary.curves, settings)
 
     @property
     def names(self) -> list[str]:
@@ -160,7 +162,7 @@ class CalibrationCurves:
             notes.append(
                 f"'MCB if calibrated' and p are from {drawn}; {band}. Items count as independent."
             )
-            notes += self._describe_weights()
+            notes += [*self._describe_weights(), *self._describe_power()]
         if self._is_approximate():
             within = self.terms["within_variance"] - self.terms["within_covariance"]
             notes.append(
@@ -176,6 +178,16 @@ class CalibrationCurves:
         note = (
             f"Weights are not equal: bands and p take the {self.summary.n:,} items for "
             f"{items:,.0f} of equal weight, which is approximate."
+        )
+        return [note]
+
+    def _describe_power(self) -> list[str]:
+        """Say where so many events are tested that none can be significant."""
+        if self.resamples is None or len(self.events) <= SIGNIFICANT * (self.resamples + 1):
+            return []
+        note = (
+            f"With {len(self.events)} events, no p from so few simulations is below "
+            f"{SIGNIFICANT:g} after Holm's correction: the verdict cannot find a single event."
         )
         return [note]
 
