@@ -5,7 +5,7 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
+    find_clusters,
     is_read_once,
     list_inputs,
     parse_metric_value,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ordinate.readers.columns import LabelColumns
     from ordinate.results import Evaluation, Origin
     from ordinate.results.calibration import Calibration
+    from ordinate.results.case_averages import Cases
     from ordinate.scale import Scale
 
 METHODS = (
@@ -52,6 +54,8 @@ EXAMPLES = """examples:
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
   ordinate evaluate essays.csv --groups writer --second-rater level_2 --error-attribution cem_ord
+  ordinate evaluate results.csv --average-over topic
+  ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
@@ -91,11 +95,12 @@ def add_to(commands: Any) -> None:
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    from ordinate.readers.columns import LabelColumns, ProbabilityColumns
+    from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input")
     add_flags(group, LabelColumns)
+    add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
 
@@ -192,6 +197,7 @@ def _evaluate_labels(
             metrics,
             by=found.by,
             groups=found.groups,
+            cases=_name_cases(options, found.group_values),
             second_rater=found.second_rater,
             second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
@@ -290,6 +296,9 @@ def _evaluate_probability_rows(
             "the same file. Join the files, or name a column of predictions (--predicted)."
         )
     found = read_probability_items(options.files, columns, parse_scale(options))
+    if _name_cases(options, ()) is not None:
+        found.arguments["average_over"] = found.arguments.pop("groups")
+        found.arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
     result = evaluate(
         scale=found.scale,
         metrics=metrics,
@@ -349,7 +358,17 @@ def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
 
     given = collect_given(options, LabelColumns)
     given["probabilities"] = tuple(given.get("probabilities", ()))
+    given["groups"] = find_clusters(options)
     return LabelColumns(**given, renamed=read_renamed_labels(options))
+
+
+def _name_cases(options: argparse.Namespace, names: Sequence[str]) -> "Cases | None":
+    """Return the cases that metrics are averaged over, if there are any."""
+    from ordinate.results.case_averages import Cases
+
+    if not hasattr(options, "average_over"):
+        return None
+    return Cases(names, options.average_over, getattr(options, "fixed_cases", False))
 
 
 def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
