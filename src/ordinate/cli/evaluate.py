@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import add_flags, collect_given
+from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
     add_command,
@@ -30,6 +30,7 @@ from ordinate.cli.options import (
     write_report,
 )
 from ordinate.errors import BadOption, shorten
+from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ordinate.readers.columns import LabelColumns
     from ordinate.results import Evaluation, Origin
     from ordinate.results.calibration import Calibration
-    from ordinate.results.case_averages import Cases
+    from ordinate.results.case_averages import CaseAverages, Cases
     from ordinate.scale import Scale
 
 METHODS = (
@@ -45,6 +46,11 @@ METHODS = (
     "t",
 )
 STRATIFIED = "stratified"
+# Options of one scale, or of a confusion matrix of all items.
+NOT_WITH_SCALES = (
+    *("scale", "by", "second_rater", "probabilities", "error_attribution", "items"),
+    "interval_method",
+)
 DEFAULT_BINS = 10
 
 EXAMPLES = """examples:
@@ -122,13 +128,14 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.cli.output import check_output_paths, replace_atomically
 
     thresholds = [_parse_threshold(text) for text in options.fail_under]
+    _split_scale_by(options)
     check_output_paths(list_inputs(options), (options.output, options.items))
     required = [metric for metric, _ in thresholds]
     if any(map(_is_of_probabilities, required)) and not hasattr(options, "probabilities"):
         raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
-    results: list[Evaluation] = []
+    results: list[Evaluation | CaseAverages] = []
 
-    def evaluate() -> "Evaluation":
+    def evaluate() -> "Evaluation | CaseAverages":
         results.append(_evaluate_files(options, required, items))
         return results[0]
 
@@ -142,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _evaluate_files(
     options: argparse.Namespace, required: "list[Metric]", items: Path | None
-) -> "Evaluation":
+) -> "Evaluation | CaseAverages":
     from dataclasses import replace
 
     from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
@@ -151,7 +158,10 @@ def _evaluate_files(
     metrics = _add_missing(
         select_metrics(of_labels), [one for one in required if not _is_of_probabilities(one)]
     )
-    columns, intervals = _parse_columns(options), _parse_intervals(options)
+    intervals = _parse_intervals(options)
+    if hasattr(options, "scale_by"):
+        return _evaluate_scaled_cases(options, metrics, intervals)
+    columns = _parse_columns(options)
     if not columns.probabilities:
         if needs_probabilities(of_probabilities):
             raise BadOption("Metrics of probabilities need the columns of --probabilities.")
@@ -207,6 +217,65 @@ def _evaluate_labels(
             ),
             progress=progress,
         )
+
+
+# --- cases with their own scales -----------------------------------------------------------------
+
+
+def _evaluate_scaled_cases(
+    options: argparse.Namespace,
+    metrics: "list[Metric]",
+    intervals: "ConfidenceIntervals | None",
+) -> "CaseAverages":
+    """Evaluate each case on its own scale; they are counted on the labels of all scales."""
+    from ordinate.cli.progress import watch_queries
+    from ordinate.readers.case_scales import read_case_scales
+    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.confusion import count_files
+    from ordinate.results import Origin
+    from ordinate.results.case_averages import Cases
+    from ordinate.results.case_scales import (
+        average_scaled_cases,
+        explain_joined_scales,
+        join_scales,
+    )
+
+    scales = read_case_scales(options.scale_file)
+    given = collect_given(options, LabelColumns) | {"groups": options.scale_by}
+    with explain_joined_scales():
+        found = count_files(
+            options.files,
+            LabelColumns(**given, renamed=read_renamed_labels(options)),
+            join_scales(scales.values()),
+            options.missing or "error",
+            watch=watch_queries,
+        )
+    assert found.groups is not None  # noqa: S101 - cases are the groups
+    origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
+    cases = Cases(found.group_values, options.scale_by, getattr(options, "fixed_cases", True))
+    return average_scaled_cases(found.groups, cases, scales, metrics, intervals, origin)
+
+
+def _split_scale_by(options: argparse.Namespace) -> None:
+    """Take COL=FILE apart, and refuse what makes no sense for cases of several scales."""
+    if not hasattr(options, "scale_by"):
+        return
+    column, _, path = options.scale_by.partition("=")
+    if not (column and path):
+        raise BadOption(f"--scale-by takes COL=FILE, such as prompt=scales.csv, not {column!r}.")
+    options.scale_by, options.scale_file = column, InputPath(path)
+    for name in ("average_over", "groups"):
+        if getattr(options, name, column) != column:
+            raise BadOption(
+                f"--scale-by averages over the cases of {column}, which are the clusters: leave "
+                f"out {format_flag(name)}."
+            )
+    for name in NOT_WITH_SCALES:
+        if getattr(options, name, None) is not None:
+            raise BadOption(
+                f"{format_flag(name)} has no meaning for cases that have their own scales "
+                "(--scale-by)."
+            )
 
 
 # --- probabilities -------------------------------------------------------------------------------
@@ -398,10 +467,9 @@ def _is_of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
 
 
-def _find_scores(result: "Evaluation", metric: "Metric") -> Any:
+def _find_scores(result: Any, metric: "Metric") -> Any:
     """Return the scores, by metric, among which this metric is."""
-    of_probabilities: Any = result.probabilities
-    return (of_probabilities if _is_of_probabilities(metric) else result).metrics
+    return (result.probabilities if _is_of_probabilities(metric) else result).metrics
 
 
 def _add_missing(metrics: "list[Metric]", required: "list[Metric]") -> "list[Metric]":

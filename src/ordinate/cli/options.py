@@ -131,7 +131,7 @@ class IntervalOptions:
 
 
 def find_clusters(options: argparse.Namespace) -> str | None:
-    """Return the column of the clusters, which are the cases where metrics are averaged over any."""
+    """Return the column of the clusters: the cases, where metrics are averaged over any."""
     from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES
 
     groups: str | None = getattr(options, "groups", None)

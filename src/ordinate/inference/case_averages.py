@@ -56,8 +56,8 @@ def measure_cases(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
     except NotApplicable as reason:
         none = np.full(cases.shape, np.nan)
         return CaseValues(none, none, str(reason))
-    reason = metric.undefined_when if np.isnan(values).any() else None
-    return CaseValues(values, estimate_item_errors(metric, cases, values), reason)
+    why = metric.undefined_when if np.isnan(values).any() else None
+    return CaseValues(values, estimate_item_errors(metric, cases, values), why)
 
 
 def estimate_item_errors(

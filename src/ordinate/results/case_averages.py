@@ -174,7 +174,7 @@ class CaseAverages(Result):
     def describe(self) -> Record:
         """Return the averages and every case as plain values."""
         return {
-            "average_over": self.column,
+            "column": self.column,
             "cases": len(self.names),
             "cases_fixed": self.fixed,
             "interval": None if self.interval is None else self.interval.level,
@@ -196,8 +196,8 @@ class CaseAverages(Result):
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric: its mean over cases."""
-        keys = ("value", "low", "high", "method", "note")
-        keys = (*keys, "spread", "spread_without_item_noise", "undefined")
+        spreads = ("spread", "spread_without_item_noise")
+        keys = ("value", "low", "high", "method", "note", *spreads, "undefined")
         return [
             {"metric": name}
             | {key: plain[key] for key in keys}

@@ -1,5 +1,6 @@
 """Averages over cases in words and grids."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,14 @@ from ordinate.results.base import BETTER_VALUES
 
 if TYPE_CHECKING:
     from ordinate.results.case_averages import CaseAverages, CaseScore
+    from ordinate.scale import Scale
 
 MOST_NAMED = 5  # cases in a sentence
 METHOD_SENTENCES = {
     SAMPLED_METHOD: "Intervals of means over cases take the cases as the sample (Student's t); the "
     "noise of their items is in them already.",
-    FIXED_METHOD: "Intervals of means over cases hold for these very cases, and take their items as "
-    "the sample (jackknife within each case).",
+    FIXED_METHOD: "Intervals of means over cases are about these very cases, and take their items "
+    "as the sample (jackknife within each case).",
 }
 SPREAD_NOTE = (
     "SD is the standard deviation over cases, SD less noise what is left of it without the noise "
@@ -68,16 +70,14 @@ def _count_cases(result: "CaseAverages") -> str:
 
 
 def _state_mean(result: "CaseAverages", pooled: Mapping[str, float] | None) -> str:
-    """Say what the mean of the first metric is, beside the pooled value, and which case is worst."""
+    """Say what the mean of the first metric is, and the pooled value, and which case is worst."""
     name, score = next(iter(result.metrics.items()))
     subject = f"Mean over {_count_cases(result)}"
     if not score.average.cases:
         return f"{subject}: {name} has no value in any case: {score.found.reason}."
     found = score.estimate
     level = None if result.interval is None else result.interval.level
-    value = format_headline(
-        format_cell(found.value), format_interval(found.low, found.high), level
-    )
+    value = format_headline(format_cell(found.value), format_interval(found.low, found.high), level)
     beside = "" if pooled is None else f"; pooled {format_cell(pooled[name])}"
     worst = next(iter(score.worst), None)
     last = ""
@@ -137,14 +137,20 @@ def _make_worst_grid(result: "CaseAverages") -> list[Grid]:
 
 def _make_worst_row(result: "CaseAverages", score: "CaseScore", place: int) -> tuple[Cell, ...]:
     own = score.worst[place]
-    scale = () if result.scales is None else (str(result.scales[place]),)
+    scale = () if result.scales is None else (_shorten_scale(result.scales[place]),)
     interval = format_interval(own.low, own.high) or "none"
     return (result.shown_names[place], *scale, result.items[place].item(), own.value, interval)
 
 
+def _shorten_scale(scale: "Scale") -> str:
+    names = scale.names
+    return " < ".join(names if len(names) <= MOST_NAMED else (*names[:2], "…", names[-1]))
+
+
 def _describe_method(result: "CaseAverages", pooled: Mapping[str, float] | None) -> list[str]:
     """Say what the means are, and how their intervals were found."""
-    notes = [OWN_SCALES_NOTE if result.scales is not None else "" if pooled is None else POOLED_NOTE]
+    notes = [OWN_SCALES_NOTE, *_warn_of_steps(result)] if result.scales is not None else []
+    notes += [] if pooled is None else [POOLED_NOTE]
     if result.interval is not None:
         notes.append(METHOD_SENTENCES[FIXED_METHOD if result.fixed else SAMPLED_METHOD])
         if not result.fixed and len(result.names) < VERY_FEW_CLUSTERS:
@@ -160,6 +166,17 @@ def _describe_method(result: "CaseAverages", pooled: Mapping[str, float] | None)
             if score.estimate.method is not None and score.estimate.note
         ]
     return [*notes, SPREAD_NOTE]
+
+
+def _warn_of_steps(result: "CaseAverages") -> list[str]:
+    """Say which means add steps of different scales."""
+    if len({scale.span for scale in result.scales or ()}) < 2:
+        return []
+    steps = [n for n, s in result.metrics.items() if math.isinf(max(map(abs, s.metric.bounds)))]
+    if not steps:
+        return []
+    names = join_names(steps)
+    return [f"{names}: in steps of each scale, so cases of long scales dominate the mean."]
 
 
 def _describe_source(result: "CaseAverages", pooled: Mapping[str, float] | None) -> list[str]:

@@ -361,20 +361,23 @@ def evaluate(
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
 
     `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices,
-    the seed of resamples among them, which `seed` gives otherwise (0 without one);
-    `groups` is a column that says which items belong together (writers, topics, documents);
-    `average_over` is such a column, too, of cases over which each metric is averaged, beside its
-    value for all items: cases are the sample then, unless they are `fixed_cases`. `second_rater` are the levels that a second rater gave; `error_attribution` are metrics whose
-    cost is attributed to the cells of the confusion matrix. `probabilities` are those of the
-    levels, a row for each item; without `predicted`, the most probable level is taken. `columns`
-    names the columns of an array that is in another order than the scale, `renormalize` accepts
-    rows that sum to 0.99 to 1.01, `bins` is how many the calibration report has.
+    the seed of resamples among them, which `seed` gives otherwise (0 without one).
+    `groups` is a column that says which items belong together (writers, topics, documents).
+    `average_over` is such a column, too: of cases, over which each metric is averaged, beside its
+    value for all items. Cases are the sample then, unless they are `fixed_cases`. `second_rater`
+    are the levels that a second rater gave; `error_attribution` are metrics whose cost is
+    attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
+    for each item; without `predicted`, the most probable level is taken. `columns` names the
+    columns of an array that is in another order than the scale, `renormalize` accepts rows that
+    sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
     intervals = resolve_intervals(interval, seed=seed)
     if average_over is not None and groups is not None:
         raise BadOption(CASES_ARE_CLUSTERS)
     if fixed_cases and average_over is None:
         raise BadOption(UNNAMED_CASES)
+    if isinstance(scale, Mapping):
+        raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
     units = groups if average_over is None else average_over
     declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
