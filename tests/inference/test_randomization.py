@@ -107,13 +107,13 @@ def test_a_difference_that_no_coin_changes_is_no_evidence():
 
 
 def test_coins_are_fair_independent_and_the_same_for_a_seed():
-    signs = draw_signs(40, 20_000, seed=3)
+    signs = draw_signs(40, 8_000, seed=3)
     assert not signs.exact
     assert (np.abs(signs.values) == 1.0).all()
-    assert np.array_equal(signs.values, draw_signs(40, 20_000, seed=3).values)
-    products = signs.values.T @ signs.values / 20_000 - np.eye(40)
-    assert np.abs(products).max() < 5 / 20_000**0.5
-    assert np.abs(signs.values.mean(axis=0)).max() < 5 / 20_000**0.5
+    assert np.array_equal(signs.values, draw_signs(40, 8_000, seed=3).values)
+    products = signs.values.T @ signs.values / 8_000 - np.eye(40)
+    assert np.abs(products).max() < 5 / 8_000**0.5
+    assert np.abs(signs.values.mean(axis=0)).max() < 5 / 8_000**0.5
 
 
 def test_every_vector_of_coins_is_there_once():

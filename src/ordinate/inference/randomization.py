@@ -113,7 +113,7 @@ def _root_mean_square(randomized: Array) -> Array:
 
 
 def _standardise(differences: Array, spread: Array) -> Array:
-    size = np.abs(differences)
+    size = np.abs(np.asarray(differences, float))
     return np.divide(size, spread, out=np.zeros_like(size), where=spread > 0)
 
 
