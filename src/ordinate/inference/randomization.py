@@ -6,10 +6,18 @@ p-value is exact if its systems are exchangeable within units, given gold; the a
 max-T over the family of pairs, stepping down, from the same resamples, and so never below it.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ordinate.inference.resampling import BLOCK_SIZE, ProgressCallback, Resampling
+from ordinate.inference.system_differences import LARGE_BLOCK_SIZE, count_matrices, order_rows
+from ordinate.metrics import Metric
+from ordinate.metrics.table_sums import TableSums, find_table_sums
+from ordinate.summaries import Panel
 
 if TYPE_CHECKING:  # loading it takes a while, and not every report needs resamples
     from numpy.random import Generator
@@ -66,6 +74,155 @@ def enumerate_coins(units: int) -> Array:
     """
     vectors = np.arange(1 << max(0, units - 1))
     return (vectors[:, None] >> np.arange(units)[::-1]) & 1
+
+
+# --- systems that exchange predictions -----------------------------------------------------------
+
+
+class RandomizedDifferences(NamedTuple):
+    """Differences [P] of pairs, first minus second, and those that coins made of them [B, P].
+
+    `exact` says that all vectors of coins are there, the data among them.
+    """
+
+    observed: Array
+    randomized: Array
+    exact: bool
+
+    @property
+    def count(self) -> int:
+        """The number of vectors of coins."""
+        return len(self.randomized)
+
+    def select(self, pairs: Array) -> "RandomizedDifferences":
+        """Return some of the pairs: a smaller family."""
+        return self._replace(observed=self.observed[pairs], randomized=self.randomized[:, pairs])
+
+    def compute_p_values(self) -> "PValues":
+        """Return the p-values of the pairs."""
+        return compute_p_values(self.observed, self.randomized, exact=self.exact)
+
+
+def randomize_differences(
+    panel: Panel,
+    metrics: Sequence[Metric],
+    pairs: Sequence[tuple[Array, Array]],
+    resamples: Resampling,
+    progress: ProgressCallback | None = None,
+) -> list[RandomizedDifferences]:
+    """Return the differences of pairs of systems in each metric, with shared coins for all.
+
+    `pairs` are the indices of the first and of the second systems, for each metric; all of them
+    have a value. Items with the same row swap in numbers, clusters swap whole.
+    """
+    matrix = panel.confusion_matrix(panel.systems[0])
+    whole = np.stack([panel.confusion_matrix(system).weights for system in panel.systems])
+    sums = [find_table_sums(metric, matrix) for metric in metrics]
+    swaps = _choose_swaps(panel)
+
+    def work(coins: Array) -> list[Array]:
+        swapped = count_matrices(swaps.panel, swaps.weigh_rows(coins), LARGE_BLOCK_SIZE)
+        return [
+            _compute_differences(metric, each, whole, swapped, *pair)
+            for metric, each, pair in zip(metrics, sums, pairs, strict=True)
+        ]
+
+    numbers = len(swaps.panel) + whole.size
+    if swaps.all is not None:
+        step = max(1, LARGE_BLOCK_SIZE // numbers)
+        blocks = [work(swaps.all[k : k + step]) for k in range(0, len(swaps.all), step)]
+    else:
+        blocks = resamples.run_in_blocks(
+            numbers,
+            lambda rng, count: work(swaps.draw(rng, count)),
+            block=LARGE_BLOCK_SIZE,
+            progress=progress,
+        )
+    observed = work(np.zeros((1, swaps.units)))
+    return [
+        RandomizedDifferences(before[0], np.concatenate(after), swaps.all is not None)
+        for before, *after in zip(observed, *blocks, strict=True)
+    ]
+
+
+class _Swaps(NamedTuple):
+    """The rows in which systems differ, their units, and how coins of units weigh the rows.
+
+    `all` are all vectors of coins, where units are few.
+    """
+
+    panel: Panel
+    units: int
+    draw: Callable[["Generator", int], Array]
+    weigh_rows: Callable[[Array], Array]
+    all: Array | None
+
+
+def _choose_swaps(panel: Panel) -> _Swaps:
+    """Return the swaps of a panel; rows in which all systems agree do not matter."""
+    order = order_rows(panel)
+    predictions = panel.rows[order, 1:]
+    differing = _select_rows(panel, order[(predictions != predictions[:, :1]).any(axis=1)])
+    clusters = panel.groups is not None
+    return _make_cluster_swaps(differing) if clusters else _make_item_swaps(differing)
+
+
+def _select_rows(panel: Panel, rows: Array) -> Panel:
+    groups = None if panel.groups is None else panel.groups[rows]
+    names = ("rows", "items", "weights", "squares")
+    return replace(panel, **{name: getattr(panel, name)[rows] for name in names}, groups=groups)
+
+
+def _make_cluster_swaps(panel: Panel) -> _Swaps:
+    clusters, place = np.unique(np.asarray(panel.groups), return_inverse=True)
+    units = len(clusters)
+    few = enumerate_coins(units) if units <= MOST_ENUMERATED_UNITS else None
+    return _Swaps(
+        panel,
+        units,
+        lambda rng, count: draw_coins(rng, units, count),
+        lambda coins: coins[:, place] * panel.weights,
+        few,
+    )
+
+
+def _make_item_swaps(panel: Panel) -> _Swaps:
+    counts = panel.weights.astype(np.int64)
+    alone = counts == 1
+
+    def draw(rng: "Generator", count: int) -> Array:
+        swapped = np.empty((count, len(counts)))
+        swapped[:, alone] = draw_coins(rng, int(alone.sum()), count)
+        swapped[:, ~alone] = rng.binomial(counts[~alone], 0.5, (count, int((~alone).sum())))
+        return swapped
+
+    few = None
+    if counts.sum() <= MOST_ENUMERATED_UNITS:
+        row = np.repeat(np.arange(len(counts)), counts)
+        few = enumerate_coins(len(row)) @ (row[:, None] == np.arange(len(counts)))
+    return _Swaps(panel, len(counts), draw, lambda swapped: swapped.astype(float), few)
+
+
+def _compute_differences(
+    metric: Metric, sums: TableSums, whole: Array, swapped: Array, first: Array, second: Array
+) -> Array:
+    """Return the differences [B, P], as many at a time as the cache holds.
+
+    The first system of a pair has its own cells, less those that it gave away, and those of the
+    second that it took over.
+    """
+    total, moved = sums.sum_cells(whole), sums.sum_cells(swapped)
+    differences = np.empty((len(moved), len(first)))
+    step = max(1, BLOCK_SIZE // max(1, len(first) * total.shape[1]))
+    for start in range(0, len(moved), step):
+        part = moved[start : start + step]
+        gained = part[:, second] - part[:, first]
+        values = [
+            metric.size(sums.combine(cells))
+            for cells in (total[first] + gained, total[second] - gained)
+        ]
+        differences[start : start + step] = values[0] - values[1]
+    return differences
 
 
 # --- p-values ------------------------------------------------------------------------------------
