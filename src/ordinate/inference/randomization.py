@@ -90,9 +90,9 @@ class RandomizedDifferences(NamedTuple):
     exact: bool
 
     @property
-    def count(self) -> int:
-        """The number of vectors of coins."""
-        return len(self.randomized)
+    def resamples(self) -> int | None:
+        """The number of vectors of coins; None where they are all."""
+        return None if self.exact else len(self.randomized)
 
     def select(self, pairs: Array) -> "RandomizedDifferences":
         """Return some of the pairs: a smaller family."""

@@ -464,9 +464,7 @@ class _JointComparison:
         self.p, adjusted = found.own[family], found.adjusted[family]
         chosen = self.settings.against == AGAINST_LEADER and not everyone
         self.adjusted = np.maximum(self.adjusted, self.p) if chosen else adjusted
-        self.test = VerdictTest(
-            RANDOMIZATION if everyone else BOTH, None if swapped.exact else swapped.count
-        )
+        self.test = VerdictTest(RANDOMIZATION if everyone else BOTH, swapped.resamples)
 
     def _list_known_p(self, tested: Mapping[tuple[str, str], Mapping[str, float]]) -> Array:
         """Return the p-values [S, S] of pairs that were tested on their own; nan for the others."""
