@@ -53,6 +53,10 @@ class PairTests:
         head = {"first": self.first, "second": self.second}
         return head | {"permutation": to_plain(self.permutation)} | to_plain(self.others)
 
+    def list_permutation_p(self) -> dict[str, float]:
+        """Return the p-values of the permutation tests, by metric."""
+        return {name: test.p for name, test in self.permutation.items()}
+
     def rows(self) -> list[Record]:
         """Return one flat record for each test."""
         tests = {f"permutation, {name}": test for name, test in self.permutation.items()}
@@ -94,12 +98,12 @@ class Comparison(Result):
         unknown = set(settings.margins) - {metric.expression for metric in selected}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
+        tests = tuple(_run_tests(panel, selected, *pair, settings.seed) for pair in settings.pairs)
+        tested = {(test.first, test.second): test.list_permutation_p() for test in tests}
         return cls(
             panel=panel,
-            leaderboards=LeaderboardBuilder(panel, selected, settings, progress).all(),
-            tests=tuple(
-                _run_tests(panel, selected, *pair, settings.seed) for pair in settings.pairs
-            ),
+            leaderboards=LeaderboardBuilder(panel, selected, settings, progress, tested).all(),
+            tests=tests,
             settings=settings,
             origin=origin or Origin(),
         )

@@ -1,0 +1,303 @@
+"""How often `compare` calls equal systems different, and how often it finds a difference.
+
+    python benchmarks/verdicts.py --write FILE    the study, about an hour on one core
+    python benchmarks/verdicts.py --quick         a smoke test, half a minute
+
+A run that was stopped resumes.
+"""
+
+from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
+
+import argparse
+import statistics
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.inference.randomization import choose_swap_count, randomize_differences
+from ordinate.inference.resampling import Resampling
+from ordinate.inference.system_differences import (
+    compare_pairs,
+    count_differing_units,
+    list_pairs,
+    resample_jointly,
+)
+from ordinate.metrics import Metric, find_metric
+from ordinate.results.arguments import DEFAULT_METRICS
+from ordinate.results.comparison import Comparison
+from ordinate.results.leaderboard import ComparisonSettings
+from ordinate.scale import Scale
+from ordinate.scale.encoding import Groups
+from ordinate.summaries import Panel
+from ordinate.summaries.panel import sum_single_items
+from writing import markdown, wrapped
+
+Array = NDArray[Any]
+METRICS: tuple[Metric, ...] = tuple(find_metric(name) for name in DEFAULT_METRICS)
+LEVELS = 5
+SCALE = Scale.of(f"0..{LEVELS - 1}")
+ALPHA, LIMIT = 0.05, 0.055
+SEED = 1_000  # of the first replicate; the others follow
+CLUSTER_SIZE = 5
+SPREAD = 0.8  # standard deviation of errors, in levels, before they are rounded
+SHARED = 0.23  # share of the variance that an item's difficulty adds to all systems alike
+ICC = 0.37  # share of the variance that a system's error in a whole cluster has
+SHIFT = 0.4  # levels that systems which are not exchangeable err up, or down
+RATIOS = {"balanced": 1.0, "20:1": 20.0, "100:1": 100.0, "peaked 100:1": 100.0}
+
+# --- the design, fixed beforehand ----------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    """A cell of the design: what is true of the systems, how many there are, and on which items."""
+
+    truth: str  # equal, some differ, mirrored, or differ (for the power)
+    systems: int
+    items: int
+    clusters: int  # 0 for none
+    balance: str
+    replicates: int
+
+
+def bootstrap_cells() -> list[Cell]:
+    """Return the cells in which the bootstrap had given false verdicts, few or many."""
+    few = [Cell("equal", 2, CLUSTER_SIZE * g, g, "20:1", 2_000) for g in (10, 20, 29, 40)]
+    return [*few, *(Cell("equal", 5, 300, 0, b, 2_000) for b in ("20:1", "balanced"))]
+
+
+def power_cells() -> list[Cell]:
+    """Return the cells with balanced gold, in which the bootstrap held its level."""
+    return [
+        *(Cell("differ", 2, items, 0, "balanced", 2_000) for items in (100, 300, 1_000)),
+        Cell("differ", 2, 200, 40, "balanced", 2_000),
+        Cell("differ", 5, 300, 0, "balanced", 1_000),
+        Cell("differ", 10, 300, 0, "balanced", 500),
+    ]
+
+
+def error_cells() -> list[Cell]:
+    """Return corners, centre and one factor at a time of systems, items, clusters and balance.
+
+    Many systems take longer, and so have fewer replicates.
+    """
+    both, symmetric = ("balanced", "100:1"), ("balanced", "peaked 100:1")
+    replicates = {2: 2_000, 5: 2_000, 10: 1_000, 20: 400}
+
+    def cross(
+        truth: str, systems: Sequence[int], units: Sequence[int], balances: Sequence[str], size: int
+    ) -> list[Cell]:
+        return [
+            Cell(truth, s, max(1, size) * n, n if size else 0, balance, replicates[s])
+            for s in systems
+            for n in units
+            for balance in balances
+        ]
+
+    rare = both[1:]
+    return [
+        *cross("equal", (2,), (50, 300, 5_000), both, 0),
+        *cross("equal", (5, 10, 20), (50,), both, 0),
+        *cross("equal", (10,), (300,), both, 0),
+        *cross("equal", (20,), (300,), rare, 0),
+        *cross("equal", (5,), (5_000,), rare, 0),
+        *cross("equal", (2,), (8, 100), both, CLUSTER_SIZE),
+        *cross("equal", (5,), (8, 20, 100), rare, CLUSTER_SIZE),
+        *cross("equal", (10,), (8, 20), rare, CLUSTER_SIZE),
+        *cross("equal", (20,), (20,), rare, CLUSTER_SIZE),
+        *cross("some differ", (5,), (50, 300), both, 0),
+        *cross("some differ", (5,), (8, 20), rare, CLUSTER_SIZE),
+        *cross("some differ", (10,), (300,), rare, 0),
+        *cross("mirrored", (2,), (50, 300, 1_000), symmetric, 0),
+        *cross("mirrored", (2,), (20,), symmetric, CLUSTER_SIZE),
+        *cross("mirrored", (5,), (300,), symmetric[1:], 0),
+    ]
+
+
+def quick_cells() -> list[Cell]:
+    """Return a few small cells."""
+    return [
+        Cell("equal", 2, 50, 10, "20:1", 40),
+        Cell("some differ", 3, 50, 0, "balanced", 40),
+        Cell("mirrored", 2, 50, 0, "peaked 100:1", 40),
+        Cell("differ", 2, 100, 0, "balanced", 40),
+    ]
+
+
+# --- the populations -----------------------------------------------------------------------------
+
+
+def gold_shares(balance: str) -> Array:
+    """Return the shares of the levels: from common to rare, or with the rare ones at both ends."""
+    place = np.arange(LEVELS) / (LEVELS - 1)
+    steps = np.abs(2.0 * place - 1.0) if balance.startswith("peaked") else place
+    shares = RATIOS[balance] ** -steps
+    return shares / shares.sum()
+
+
+def spreads(cell: Cell) -> Array:
+    """Return the standard deviation of each system's errors: equal ones come first."""
+    factors = np.ones(cell.systems)
+    if cell.truth == "some differ":
+        equal = -(-cell.systems // 2)
+        factors[equal:] += 0.25 * np.arange(1, cell.systems - equal + 1)
+    if cell.truth == "differ":
+        factors += 0.15 * np.arange(cell.systems)
+    return SPREAD * factors
+
+
+def simulate_panel(cell: Cell, rng: np.random.Generator) -> Panel:
+    """Return a sample: errors of an item's difficulty, of a system in a cluster, and of its own.
+
+    Systems with the same spread are exchangeable within items and clusters, given gold, unless half
+    of them are the mirror image of the others.
+    """
+    gold = rng.choice(LEVELS, cell.items, p=gold_shares(cell.balance))
+    clusters = np.arange(cell.items) % max(1, cell.clusters)
+    within = ICC if cell.clusters else 0.0
+    error = np.sqrt(1.0 - SHARED - within) * rng.normal(size=(cell.items, cell.systems))
+    error += np.sqrt(within) * rng.normal(size=(max(1, cell.clusters), cell.systems))[clusters]
+    error = spreads(cell) * (error + np.sqrt(SHARED) * rng.normal(size=(cell.items, 1)))
+    if cell.truth == "mirrored":
+        error += SHIFT * (-1.0) ** np.arange(cell.systems)
+    predicted = np.clip(np.rint(gold[:, None] + error), 0, LEVELS - 1)
+    rows = np.column_stack([gold, predicted]).astype(np.int16)
+    names = tuple(f"s{k}" for k in range(cell.systems))
+    groups = Groups(list(range(cell.clusters)), clusters) if cell.clusters else None
+    return Panel.from_rows(SCALE, names, rows, sum_single_items(cell.items, None), groups)
+
+
+def true_nulls(cell: Cell) -> Array:
+    """Return which of the pairs are equal."""
+    first, second = list_pairs(cell.systems)
+    spread = spreads(cell)
+    return spread[first] == spread[second]
+
+
+# --- the verdicts on one sample ------------------------------------------------------------------
+
+
+def defined_pairs(panel: Panel, metric: Metric) -> tuple[Array, Array, Array]:
+    """Return the values of systems, and which pairs of them have both."""
+    values = np.array([float(metric(panel.confusion_matrix(name))) for name in panel.systems])
+    first, second = list_pairs(len(values))
+    there = ~np.isnan(values[first] + values[second])
+    return values, first[there], second[there]
+
+
+def verdicts_by_swaps(panel: Panel, resamples: int, seed: int) -> list[Array]:
+    """Return for each metric which pairs [P] of systems are called different."""
+    pairs = [defined_pairs(panel, metric)[1:] for metric in METRICS]
+    found = randomize_differences(panel, METRICS, pairs, Resampling(resamples, seed))
+    least = 2.0 ** (1.0 - count_differing_units(panel))
+    called = []
+    for differences, (first, second) in zip(found, pairs, strict=True):
+        adjusted = np.maximum(differences.compute_p_values().adjusted, least[first, second])
+        apart = np.zeros((len(panel.systems), len(panel.systems)), bool)
+        apart[first, second] = adjusted <= ALPHA + 1e-12
+        called.append(apart[list_pairs(len(panel.systems))])
+    return called
+
+
+def verdicts_by_bootstrap(panel: Panel, resamples: int, seed: int) -> list[Array]:
+    """Return the same by the bootstrap max-T, which decided before."""
+    drawn = resample_jointly(panel, METRICS, Resampling(resamples, seed))
+    called = []
+    for metric in METRICS:
+        values, first, second = defined_pairs(panel, metric)
+        complete = drawn[metric.name]
+        complete = complete[~np.isnan(complete[:, ~np.isnan(values)]).any(axis=1)]
+        apart = np.zeros((len(values), len(values)), bool)
+        if len(complete) >= 100 and len(first):
+            found = compare_pairs(
+                metric.size(values), metric.size(complete), first, second, 1.0 - ALPHA
+            )
+            apart[first, second] = found.adjusted <= ALPHA
+        called.append(apart[list_pairs(len(values))])
+    return called
+
+
+def check(cells: Iterable[Cell]) -> None:
+    """Stop if `compare` has other p-values than the study, or an adjusted one below its own."""
+    for cell in cells:
+        panel = simulate_panel(cell, np.random.default_rng(SEED))
+        swaps = Resampling(choose_swap_count(cell.systems), 0)
+        compared = Comparison.from_panel(panel, list(METRICS), ComparisonSettings(resamples=200))
+        called = verdicts_by_swaps(panel, swaps.count, swaps.seed)
+        for metric, ours in zip(METRICS, called, strict=True):
+            board = compared.leaderboards[metric.name]
+            theirs = sum(pair.verdict in {"better", "worse"} for pair in board.pairs)
+            below = [pair for pair in board.pairs if pair.p_adjusted < pair.p]
+            if (cell.systems > 2 and theirs != ours.sum()) or below:
+                raise SystemExit(f"{cell}, {metric.name}: {theirs} verdicts, here {ours.sum()}.")
+
+
+# --- one cell of the design ----------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What the tests said on one metric in one cell.
+
+    `error` is the share of replicates in which any equal pair was called different, `power` that of
+    the different pairs that were; nan where there are none. The last two are of the bootstrap.
+    """
+
+    truth: str
+    systems: int
+    items: int
+    clusters: int
+    balance: str
+    replicates: int
+    metric: str
+    error: float
+    power: float
+    bootstrap_error: float
+    bootstrap_power: float
+
+    @property
+    def cell(self) -> Cell:
+        """The cell of the design."""
+        return Cell(*self[:6])
+
+
+def has_bootstrap(cell: Cell) -> bool:
+    """Tell whether the bootstrap is measured on the same samples."""
+    return cell in {*bootstrap_cells(), *power_cells(), *quick_cells()}
+
+
+def study(cell: Cell, resamples: int) -> list[Row]:
+    """Simulate a cell of the design."""
+    tests = [verdicts_by_swaps, *([verdicts_by_bootstrap] if has_bootstrap(cell) else [])]
+    equal = true_nulls(cell)
+    place = [cell.systems, cell.items, cell.clusters, [*RATIOS].index(cell.balance)]
+    place.append(("equal", "some differ", "mirrored", "differ").index(cell.truth))
+    rates = np.full((4, len(METRICS), cell.replicates), np.nan)
+    for replicate in range(cell.replicates):
+        rng = np.random.default_rng([SEED + replicate, *place])
+        panel = simulate_panel(cell, rng)
+        for index, test in enumerate(tests):
+            called = np.array(test(panel, resamples, SEED + replicate))
+            if equal.any():
+                rates[2 * index, :, replicate] = called[:, equal].any(axis=1)
+            if not equal.all():
+                rates[2 * index + 1, :, replicate] = called[:, ~equal].mean(axis=1)
+    means = rates.mean(axis=-1).T.tolist()
+    return [Row(*cell, metric.name, *mean) for metric, mean in zip(METRICS, means, strict=True)]
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Run the study."""
+    options = parse_options(__doc__ or "", "verdicts", replicates=0, resamples=999)
+    cells = quick_cells() if options.quick else [*bootstrap_cells(), *power_cells(), *error_cells()]
+    check(quick_cells())
+    rows = simulate(cells, partial(study, resamples=options.resamples), Row, options)
+    print(len(rows))
+
+
+if __name__ == "__main__":
+    main()
