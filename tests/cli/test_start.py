@@ -197,7 +197,9 @@ def _lay_out(folder: Path, line: str) -> None:
     levels = ("A1", "A2", "B1", "B2", "C1", "C2")
     names = "".join(f",p_{level}" for level in levels)
     rows = "".join(
-        f"{label},{label},{label},w{k},t{k % 2}{''.join(f',{int(level == label)}' for level in levels)}\n"
+        f"{label},{label},{label},w{k},t{k % 2},"
+        + ",".join(str(int(level == label)) for level in levels)
+        + "\n"
         for k, label in enumerate((*labels, labels[0]))
     )
     content = f"{gold},{predicted},level_2,writer,topic{names}\n{rows}"
