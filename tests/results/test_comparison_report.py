@@ -78,7 +78,7 @@ KEYS = {
     "schema", "task", "n", "weight", "scale", "systems", "groups", "dropped", "level", "resamples",
     "seed", "against", "correction", "metrics", "tests", "source",
 }  # fmt: skip
-OF_BOARD = {"direction", "conclusion", "notes", "systems", "pairs", "baselines"}
+OF_BOARD = {"direction", "conclusion", "notes", "test", "systems", "pairs", "baselines"}
 OF_SYSTEM = {
     "value", "low", "high", "method", "undefined_share", "undefined", "rank", "rank_low",
     "rank_high", "rank_frequencies", "compact_letter_display",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every report needs resamp
 Array = NDArray[Any]
 MOST_ENUMERATED_UNITS = 14  # up to which every vector of coins is tried
 FEW_SYSTEMS, MANY_SWAPS, FEWER_SWAPS = 10, 9_999, 1_999
+FEW_COINS = 16  # that are quicker to throw than a binomial variable is to draw
 TIE_TOLERANCE = 1e-9  # of a statistic: a smaller difference is none
 NOISE_LEVEL = 1e-9  # a spread below it is rounding
 
@@ -188,19 +189,29 @@ def _make_cluster_swaps(panel: Panel) -> _Swaps:
 
 def _make_item_swaps(panel: Panel) -> _Swaps:
     counts = panel.weights.astype(np.int64)
-    alone = counts == 1
-
-    def draw(rng: "Generator", count: int) -> Array:
-        swapped = np.empty((count, len(counts)))
-        swapped[:, alone] = draw_coins(rng, int(alone.sum()), count)
-        swapped[:, ~alone] = rng.binomial(counts[~alone], 0.5, (count, int((~alone).sum())))
-        return swapped
-
     few = None
     if counts.sum() <= MOST_ENUMERATED_UNITS:
         row = np.repeat(np.arange(len(counts)), counts)
         few = enumerate_coins(len(row)) @ (row[:, None] == np.arange(len(counts)))
-    return _Swaps(panel, len(counts), draw, lambda swapped: swapped.astype(float), few)
+    return _Swaps(
+        panel,
+        len(counts),
+        lambda rng, count: _count_heads(rng, counts, count),
+        lambda heads: heads.astype(float),
+        few,
+    )
+
+
+def _count_heads(rng: "Generator", coins: Array, count: int) -> Array:
+    """Return how many of so many coins [U] of each row fall heads, as [count, U]."""
+    heads = np.empty((count, len(coins)), np.int64)
+    few = coins <= FEW_COINS
+    if few.any():
+        starts = np.cumsum(coins[few]) - coins[few]
+        fallen = draw_coins(rng, int(coins[few].sum()), count)
+        heads[:, few] = np.add.reduceat(fallen, starts, axis=1)
+    heads[:, ~few] = rng.binomial(coins[~few], 0.5, (count, int((~few).sum())))
+    return heads
 
 
 def _compute_differences(

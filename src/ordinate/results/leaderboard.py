@@ -54,8 +54,8 @@ FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
 MOST_SWAPPED_PAIRS = MANY_SYSTEMS * (MANY_SYSTEMS - 1) // 2
 MOST_DIFFERENCES = 1 << 25  # randomised differences that are kept at a time
 ROUNDING = 1e-12  # of a level: a p-value of exactly 0.05 is significant at 0.95
-RANDOMIZATION, BOOTSTRAP = "randomization max-T", "bootstrap max-T"
-BOTH = "bootstrap max-T, own p-values by randomization"
+RANDOMIZATION, BOOTSTRAP = "randomisation max-T", "bootstrap max-T"
+BOTH = "bootstrap max-T, own p-values by randomisation"
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 

@@ -15,7 +15,15 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.evaluation_text import describe_interval_methods
-from ordinate.results.leaderboard import AGAINST_ALL, AGAINST_LEADER, Leaderboard, PairDifference
+from ordinate.results.leaderboard import (
+    AGAINST_ALL,
+    AGAINST_LEADER,
+    BOOTSTRAP,
+    BOTH,
+    Leaderboard,
+    PairDifference,
+    VerdictTest,
+)
 from ordinate.summaries import Panel
 
 if TYPE_CHECKING:
@@ -114,21 +122,53 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
 
 
 def _explain_columns(result: "Comparison") -> str:
-    text = (
-        "Rank intervals and the intervals of differences hold for all systems at once; adjusted "
-        "p-values step down and may decide a little more. P(rank 1) is how often a system was "
-        f"first when the items were resampled ({result.settings.resamples:,} resamples, "
-        f"seed {result.settings.seed})."
+    settings = result.settings
+    board = next(iter(result.leaderboards.values()))
+    parts = [] if board.test is None else [_describe_test(result, board.test)]
+    parts.append(
+        "The intervals of differences are by bootstrap, for all pairs at once, and decide margins; "
+        f"P(rank 1) is how often a system was first in it ({settings.resamples:,} resamples, "
+        f"seed {settings.seed})."
     )
-    if (
-        result.leaderboards
-        and next(iter(result.leaderboards.values())).standings[0].compact_letter_display is not None
-    ):
-        text += (
-            " Systems that share a letter of the compact letter display (CLD) are not "
+    if board.standings[0].compact_letter_display is not None:
+        parts.append(
+            "Systems that share a letter of the compact letter display (CLD) are not "
             "significantly different."
         )
-    return text
+    return " ".join(parts)
+
+
+def _describe_test(result: "Comparison", test: VerdictTest) -> str:
+    """Say what stands behind the verdicts, and why it is not the usual test, if it is not."""
+    clusters = result.panel.groups is not None
+    unit = "cluster" if clusters else "item"
+    count = len(result.panel.systems)
+    pairs = f"{count * (count - 1) // 2:,} pairs"
+    if test.method == BOOTSTRAP:
+        uncounted = not (clusters or result.panel.has_integer_weights)
+        why = (
+            "The weights are no counts of items that could be swapped"
+            if uncounted
+            else f"Too many for swaps of predictions: {pairs}"
+        )
+        return (
+            f"{why}. So verdicts, p-values and rank intervals are by bootstrap max-T, which finds "
+            "too much with few clusters or rare levels."
+        )
+    tried = "every way in which" if test.resamples is None else f"{test.resamples:,} times"
+    coins = f"({tried} one coin for each {unit}, the same for all pairs, "
+    coins += f"{'can decide' if test.resamples is None else 'decided'} which two systems "
+    coins += "exchange predictions)"
+    if test.method == BOTH:
+        return (
+            f"Too many for swaps of predictions: {pairs}. Only p-values of the pairs shown are by "
+            f"swaps {coins}; adjusted against the leader, which all pairs have chosen, and for "
+            "rank intervals they are by bootstrap max-T over all pairs, never below a pair's own."
+        )
+    return (
+        "Verdicts, p-values, rank intervals and letters are by randomisation max-T over all pairs "
+        f"{coins}."
+    )
 
 
 def _make_pairs_grid(result: "Comparison", board: Leaderboard) -> Grid:
@@ -195,7 +235,7 @@ def _describe_uncertainty(result: "Comparison") -> list[str]:
             for system, x in estimates.items()
             if math.isnan(x.value)
         ]
-    return [*describe_interval_methods(found), *lines]
+    return [*describe_interval_methods(found), *dict.fromkeys(lines)]
 
 
 def _format_value(board: Leaderboard, system: str) -> str:
