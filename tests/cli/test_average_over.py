@@ -220,3 +220,26 @@ def test_scales_may_be_labels():
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(BadInput, match=r"The scales none\.csv cannot be read: No such file"):
         read_case_scales("none.csv")
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def test_a_comparison_over_cases_gives_what_python_gives():
+    rng = np.random.default_rng(3)
+    rows = [row | {"other": int(rng.integers(1, 6))} for row in ITEMS]
+    arguments = (write("items.csv", rows), "--scale", "1..5", "--systems", "predicted,other")
+    ran = run(
+        *("compare", *arguments, "--metrics", METRICS, "--average-over", "topic"),
+        *("--resamples", "200", "--format", "json"),
+    )
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["average_over"]
+    systems = {name: column(name, rows) for name in ("predicted", "other")}
+    expected = ordinate.compare(
+        *(column("gold", rows), systems, "1..5", METRICS),
+        average_over=column("topic", rows),
+        resamples=200,
+    ).to_dict()["average_over"]
+    assert (found.pop("column"), expected.pop("column")) == ("topic", None)
+    assert found == expected

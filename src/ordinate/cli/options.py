@@ -108,8 +108,8 @@ def add_missing_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_system_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of files and columns of several systems."""
+def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options of files and columns of several systems, and return their group."""
     from ordinate.readers.columns import SystemColumns
 
     group = parser.add_argument_group("input")
@@ -119,6 +119,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
     )
     add_flags(group, SystemColumns)
     add_label_options(group)
+    return group
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Averages over cases: the mean of a metric over topics, prompts or writers, and its spread."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,13 +51,20 @@ class CaseAverage:
 
 def measure_cases(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
     """Return a metric in each case of a batch, and its standard error within the case."""
+    found = compute_case_values(metric, cases)
+    if np.isnan(found.values).all():
+        return found
+    return replace(found, errors=estimate_item_errors(metric, cases, found.values))
+
+
+def compute_case_values(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
+    """Return a metric in each case of a batch, without the standard errors."""
+    unknown = np.full(cases.shape, np.nan)
     try:
         values = np.asarray(metric(cases), float)
     except NotApplicable as reason:
-        none = np.full(cases.shape, np.nan)
-        return CaseValues(none, none, str(reason))
-    why = metric.undefined_when if np.isnan(values).any() else None
-    return CaseValues(values, estimate_item_errors(metric, cases, values), why)
+        return CaseValues(unknown, unknown, str(reason))
+    return CaseValues(values, unknown, metric.undefined_when if np.isnan(values).any() else None)
 
 
 def estimate_item_errors(

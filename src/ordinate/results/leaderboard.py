@@ -158,7 +158,7 @@ class Leaderboard:
     metric: Metric
     standings: tuple[Standing, ...]
     pairs: tuple[PairDifference, ...]
-    baselines: Baselines
+    baselines: Baselines | None  # None where they are not of the same items
     conclusion: str
     notes: tuple[str, ...] = ()
     test: VerdictTest | None = None
@@ -176,7 +176,7 @@ class Leaderboard:
             "test": to_plain(self.test),
             "systems": {standing.system: standing.to_dict() for standing in self.standings},
             "pairs": to_plain(self.pairs),
-            "baselines": self.baselines.to_dict(),
+            "baselines": to_plain(self.baselines),
         }
 
 
@@ -220,15 +220,16 @@ class LeaderboardBuilder:
     ) -> None:
         self.panel, self.metrics, self.settings = panel, metrics, settings
         self.tested = tested or {}
-        self.estimates = self._estimate_all(_make_partial_progress(progress, 0.0, 0.3))
-        resamples = Resampling(settings.resamples, settings.seed)
-        self.resampled = resample_jointly(
-            panel, metrics, resamples, _make_partial_progress(progress, 0.3, 0.6)
-        )
-        first = panel.confusion_matrix(panel.systems[0])
-        self.differing = count_differing_units(panel)
+        self._measure_systems(_make_partial_progress(progress, 0.0, 0.6))
         self.progress = _make_partial_progress(progress, 0.6, 1.0)
-        self.baseline_predictors = BaselinePredictors(first.with_cells(np.diag(first.gold)))
+
+    def _measure_systems(self, progress: ProgressCallback | None) -> None:
+        """Find the value of each metric for each system, and what resamples make of it."""
+        self.estimates = self._estimate_all(_make_partial_progress(progress, 0.0, 0.5))
+        resamples = Resampling(self.settings.resamples, self.settings.seed)
+        self.resampled = resample_jointly(
+            self.panel, self.metrics, resamples, _make_partial_progress(progress, 0.5, 1.0)
+        )
 
     def _estimate_all(self, progress: ProgressCallback | None) -> list[dict[str, Estimate]]:
         estimates = []
@@ -262,7 +263,7 @@ class LeaderboardBuilder:
         step = max(1, MOST_DIFFERENCES // max(1, choose_swap_count(count) * pairs))
         return [self.metrics[start : start + step] for start in range(0, len(self.metrics), step)]
 
-    def _compare_jointly(self, metric: Metric) -> "_JointComparison | None":
+    def _compare_jointly(self, metric: Metric) -> "JointComparison | None":
         """Return the systems that have a value, compared; None where nothing can be compared."""
         values = np.array([by_metric[metric.expression].value for by_metric in self.estimates])
         ranked = np.flatnonzero(~np.isnan(values))
@@ -270,17 +271,17 @@ class LeaderboardBuilder:
         defined = np.asarray(~np.isnan(resampled).any(axis=1))
         if self._is_one_cluster or not len(ranked) or defined.sum() < FEWEST_DEFINED_RESAMPLES:
             return None
-        return _JointComparison(
+        return JointComparison(
             metric,
             [self.panel.systems[k] for k in ranked],
             ranked,
             values[ranked],
             resampled[defined],
-            self.differing[np.ix_(ranked, ranked)],
+            self._count_differing(metric)[np.ix_(ranked, ranked)],
             self.settings,
         )
 
-    def _exchange_predictions(self, compared: "list[_JointComparison]") -> None:
+    def _exchange_predictions(self, compared: "list[JointComparison]") -> None:
         """Test the pairs of each metric by swaps, unless weights are no counts of items."""
         if self.panel.groups is None and not self.panel.has_integer_weights:
             return
@@ -297,15 +298,37 @@ class LeaderboardBuilder:
     def _is_one_cluster(self) -> bool:
         return self.panel.groups is not None and len(self.panel.group_values) < 2
 
-    def _build_leaderboard(self, metric: Metric, joint: "_JointComparison | None") -> Leaderboard:
+    @cached_property
+    def _differing(self) -> Array:
+        return count_differing_units(self.panel)
+
+    def _count_differing(self, metric: Metric) -> Array:
+        """Return the number of units in which two systems differ [S, S], whatever the metric."""
+        del metric
+        return self._differing
+
+    @cached_property
+    def _baseline_predictors(self) -> BaselinePredictors:
+        first = self.panel.confusion_matrix(self.panel.systems[0])
+        return BaselinePredictors(first.with_cells(np.diag(first.gold)))
+
+    def _measure_baselines(self, metric: Metric) -> Baselines | None:
+        """Return what constants and chance reach."""
+        return self._baseline_predictors.measure(metric)
+
+    @property
+    def unit(self) -> str:
+        """What is swapped whole."""
+        return "items" if self.panel.groups is None else "clusters"
+
+    def _build_leaderboard(self, metric: Metric, joint: "JointComparison | None") -> Leaderboard:
         name = metric.expression
         standings = [
             Standing(system, by_metric[name])
             for system, by_metric in zip(self.panel.systems, self.estimates, strict=True)
         ]
         ranked = [k for k, x in enumerate(standings) if not math.isnan(x.estimate.value)]
-        undefined = np.isnan(self.resampled[name][:, ranked])
-        notes = _note_few_resamples(np.asarray(~undefined.any(axis=1)))
+        notes = self._note_gaps(metric, ranked)
         pairs: list[PairDifference] = []
         if self._is_one_cluster:
             notes.append("All items are of one group: nothing can be compared.")
@@ -313,7 +336,7 @@ class LeaderboardBuilder:
             pairs = joint.build_pairs()
             notes += joint.collect_notes(pairs)
             if joint.test.method != BOOTSTRAP:
-                notes += self._note_few_units(pairs)
+                notes += self._note_few_units(metric, pairs)
             for index, standing in zip(joint.ranked, joint.list_standings(), strict=True):
                 standings[index] = replace(standings[index], **standing)
         standings.sort(key=lambda x: math.inf if x.rank is None else x.rank)
@@ -321,28 +344,33 @@ class LeaderboardBuilder:
             metric=metric,
             standings=tuple(standings),
             pairs=tuple(pairs),
-            baselines=self.baseline_predictors.measure(metric),
+            baselines=self._measure_baselines(metric),
             conclusion=write_conclusion(metric, standings, pairs),
             notes=tuple(notes),
             test=None if joint is None else joint.test,
         )
 
-    def _note_few_units(self, pairs: list[PairDifference]) -> list[str]:
+    def _note_gaps(self, metric: Metric, ranked: list[int]) -> list[str]:
+        """Say how many resamples are left out."""
+        undefined = np.isnan(self.resampled[metric.expression][:, ranked])
+        return _note_few_resamples(np.asarray(~undefined.any(axis=1)))
+
+    def _note_few_units(self, metric: Metric, pairs: list[PairDifference]) -> list[str]:
         """Say which pairs differ in so few units that no p-value can reach the level."""
-        alpha = 1.0 - self.settings.level + ROUNDING
+        alpha, differing = 1.0 - self.settings.level + ROUNDING, self._count_differing(metric)
         place = {name: index for index, name in enumerate(self.panel.systems)}
         few = [
             _name_pair(pair)
             for pair in pairs
             if pair.verdict != "identical"
-            and 2.0 ** (1.0 - self.differing[place[pair.first], place[pair.second]]) > alpha
+            and 2.0 ** (1.0 - differing[place[pair.first], place[pair.second]]) > alpha
         ]
         if not few:
             return []
         needed = 1 + math.floor(1.0 - math.log2(alpha))
-        unit = "items" if self.panel.groups is None else "clusters"
-        note = f"Too few {unit} differ for a verdict on {_name_systems(few, 'pairs')}: with fewer "
-        note += f"than {needed} no swap of predictions reaches p = {1 - self.settings.level:.2g}. "
+        note = f"Too few {self.unit} differ for a verdict on {_name_systems(few, 'pairs')}: with "
+        note += f"fewer than {needed} no swap of predictions reaches p = "
+        note += f"{1 - self.settings.level:.2g}. "
         return [note + "The intervals are all that can be said."]
 
 
@@ -365,7 +393,7 @@ def _note_few_resamples(defined: Array) -> list[str]:
     )
 
 
-class _JointComparison:
+class JointComparison:
     """The systems that have a value on a metric: intervals by bootstrap, verdicts by swaps.
 
     `ranked` are their places in the panel, `differing` [S, S] the units that two of them differ in.

@@ -1,6 +1,7 @@
 """A comparison in words and grids."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
@@ -42,6 +43,22 @@ CORRECTION_NAMES = {
 
 def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
+    first = next(iter(result.leaderboards.values()))
+    cases = _describe_cases(result)
+    blocks = [*_make_board_blocks(result), *(replace(section, verdict="") for section in cases)]
+    for tests in result.tests:
+        blocks += _make_test_grids(tests)
+    panel = result.panel
+    return Document(
+        f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
+        tuple(blocks),
+        verdict=" ".join([first.conclusion, *(section.verdict for section in cases)]),
+        notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
+
+
+def _make_board_blocks(result: "Comparison") -> list[Block]:
+    """Return the leaderboard and the differences by the first metric, and what others say."""
     first, *others = result.leaderboards.values()
     blocks: list[Block] = [
         _make_leaderboard_grid(result, first),
@@ -54,14 +71,45 @@ def describe_comparison(result: "Comparison") -> Document:
             blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
         blocks += [*_make_metrics_grids(result), *(board.conclusion for board in others)]
-    for tests in result.tests:
-        blocks += _make_test_grids(tests)
-    panel = result.panel
-    return Document(
-        f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
-        tuple(blocks),
-        verdict=first.conclusion,
-        notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+    return blocks
+
+
+def _describe_cases(result: "Comparison") -> list[Document]:
+    """Return the section of means over cases, if there is one: the same blocks, of other values."""
+    found = result.case_averages
+    if found is None:
+        return []
+    means = replace(result, leaderboards=found.leaderboards, tests=(), case_averages=None)
+    column = "" if found.column is None else f" of {found.column}"
+    title = f"Mean over {format_count(found.cases, 'case')}{column}"
+    blocks = [
+        replace(block, title=f"{title}: {block.title[:1].lower()}{block.title[1:]}")
+        if isinstance(block, Grid)
+        else block
+        for block in _make_board_blocks(means)
+    ]
+    first = next(iter(found.leaderboards.values()))
+    notes = [note for board in found.leaderboards.values() for note in board.notes]
+    return [
+        Document(
+            title,
+            tuple(blocks),
+            verdict=f"{title}: {first.conclusion}",
+            notes=(_explain_case_means(first), *notes),
+        )
+    ]
+
+
+def _explain_case_means(board: Leaderboard) -> str:
+    """Say how systems are compared by their means over cases."""
+    tried = "tried in every way"
+    if board.test is not None and board.test.resamples is not None:
+        tried = f"tossed {board.test.resamples:,} times"
+    return (
+        "Means over cases: each case counts the same, systems are paired by case, and cases are "
+        "the sample (Student's t, for all pairs at once). Their verdicts, letters and p-values are "
+        f"by randomisation max-T: one coin for each case, the same for all pairs and {tried}, "
+        "decides where two systems exchange the whole case."
     )
 
 
@@ -114,6 +162,8 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
     against = board.baselines
+    if against is None:
+        return []
     best, majority = against.best_constant, against.majority
     rows = [(f"(always {majority.level})", majority.value)]
     if best.level is not None and best.level != majority.level:
