@@ -36,7 +36,7 @@ def test_the_mean_is_over_the_values_that_the_cases_have_alone():
     assert set(found.names) == set(TOPICS)
     for name, score in found.metrics.items():
         alone = [score_alone(name, topic) for topic in found.names]
-        assert score.found.values == pytest.approx(alone)
+        assert score.values == pytest.approx(alone)
         assert score.value == pytest.approx(np.mean(alone))
 
 
@@ -67,7 +67,7 @@ def test_the_worst_cases_have_the_intervals_that_subgroups_have():
         assert len(score.worst) == 5
         for place, own in score.worst.items():
             assert own == alone[found.names[place]].metrics[name].estimate
-        merits = score.metric.merit(score.found.values)
+        merits = score.metric.merit(score.values)
         assert max(merits[list(score.worst)]) <= min(np.delete(merits, list(score.worst)))
 
 
@@ -206,11 +206,11 @@ def test_each_case_is_evaluated_on_its_own_scale():
     gold, predicted, cases = PROMPTS
     found = evaluate_cases(*PROMPTS, SCALES, "quadratic_kappa,cem_ord,mae", interval=QUICK)
     for name, score in found.metrics.items():
-        for case, value in zip(found.names, score.found.values, strict=True):
+        for case, value in zip(found.names, score.values, strict=True):
             columns = (choose(column, case, cases) for column in (gold, predicted))
             alone = ConfusionMatrix.of(*columns, SCALES[case])
             assert value == pytest.approx(float(find_metric(name)(alone)))
-        assert score.value == pytest.approx(score.found.values.mean())
+        assert score.value == pytest.approx(score.values.mean())
 
 
 def test_cases_of_their_own_scales_are_fixed_unless_said_otherwise():
@@ -250,9 +250,7 @@ def test_cases_are_known_however_they_are_spelled():
     scales = {str(k): scale for k, scale in enumerate(SCALES.values(), 1)}
     one = evaluate_cases(gold, predicted, numbers, scales, "cem_ord", interval=None)
     other = evaluate_cases(*PROMPTS, SCALES, "cem_ord", interval=None)
-    assert one.metrics["cem_ord"].found.values.tolist() == (
-        other.metrics["cem_ord"].found.values.tolist()
-    )
+    assert one.metrics["cem_ord"].values.tolist() == (other.metrics["cem_ord"].values.tolist())
 
 
 def test_labels_of_another_case_and_cases_without_a_scale_are_refused():

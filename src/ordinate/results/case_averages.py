@@ -86,9 +86,19 @@ class CaseScore:
         return self.average.estimate
 
     @property
+    def values(self) -> Array:
+        """The value in each case [C]; nan where it is undefined."""
+        return self.found.values
+
+    @property
+    def standard_errors(self) -> Array:
+        """The standard error within each case [C], from its items; nan where there is none."""
+        return self.found.errors
+
+    @property
     def cases_without_value(self) -> Array:
         """The places of the cases in which the metric is undefined."""
-        return np.flatnonzero(np.isnan(self.found.values))
+        return np.flatnonzero(np.isnan(self.values))
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None."""
@@ -103,11 +113,11 @@ class CaseScore:
 
     def describe_case(self, place: int) -> Record:
         """Return the metric in one case, as plain values."""
-        value, own = float(self.found.values[place]), self.worst.get(place)
+        value, own = float(self.values[place]), self.worst.get(place)
         return {
             "value": to_plain(value),
             "undefined": self.found.reason if math.isnan(value) else None,
-            "standard_error": to_plain(float(self.found.errors[place])),
+            "standard_error": to_plain(float(self.standard_errors[place])),
             "low": own and to_plain(own.low),
             "high": own and to_plain(own.high),
             "method": own and own.method,
@@ -270,7 +280,7 @@ def _add_worst_cases(
         return scores
     usual = replace(interval, method=None)  # a method for all items may not fit a case alone
     worst: dict[str, list[int]] = {
-        name: find_worst_cases(score.metric, score.found.values, MOST_WORST).tolist()
+        name: find_worst_cases(score.metric, score.values, MOST_WORST).tolist()
         for name, score in scores.items()
     }
     estimates = {}

@@ -82,7 +82,7 @@ def _state_mean(result: "CaseAverages", pooled: Mapping[str, float] | None) -> s
     worst = next(iter(score.worst), None)
     last = ""
     if worst is not None and score.average.cases > 1:
-        at = format_cell(float(score.found.values[worst]))
+        at = format_cell(float(score.values[worst]))
         last = f" The worst case is {result.shown_names[worst]} ({at})."
     return f"{subject}: {name} {value}{beside}.{last}"
 

@@ -53,7 +53,7 @@ def evaluate_cases(
     ...     [0, 3, 1, 20, 55, 60], [0, 2, 1, 30, 50, 60], ["p1"] * 3 + ["p2"] * 3,
     ...     {"p1": "0..3", "p2": "0..60"}, "quadratic_kappa",
     ... )
-    >>> found.metrics["quadratic_kappa"].found.values.round(3).tolist()
+    >>> found.metrics["quadratic_kappa"].values.round(3).tolist()
     [0.857, 0.912]
     """
     scales = {case: Scale.of(scale) for case, scale in scale_by.items()}
