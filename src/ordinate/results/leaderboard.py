@@ -584,7 +584,8 @@ class JointComparison:
         """Return what has to be said about the pairs."""
         if self.settings.against not in {AGAINST_ALL, AGAINST_LEADER, *self.names}:
             return [f"{self.settings.against} has no value, so nothing is compared with it."]
-        return self._note_few_swaps(len(pairs)) + _note_disagreements(self.metric, pairs)
+        few = self._note_few_swaps(len(pairs))
+        return few + _note_disagreements(self.metric, pairs, self.settings.correction)
 
     def _note_few_swaps(self, tests: int) -> list[str]:
         if self.test.resamples is None or self.settings.correction not in CORRECTIONS or not tests:
@@ -594,29 +595,34 @@ class JointComparison:
             return []
         few = f"With {self.test.resamples:,} resamples no p-value is below {least:.2g}, so the "
         few += f"correction {self.settings.correction} for {tests:,} pairs may never reject: "
-        return [few + "take max_t."]
+        needed = f"{math.ceil(tests / (1.0 - self.settings.level)):,} resamples"
+        return [f"{few}take {needed if self.test.method == BOOTSTRAP else 'max_t'}."]
 
 
-def _note_disagreements(metric: Metric, pairs: list[PairDifference]) -> list[str]:
+def _note_disagreements(
+    metric: Metric, pairs: list[PairDifference], correction: Correction
+) -> list[str]:
     """Say why an interval excludes 0 where the verdict is inconclusive, or the other way round."""
+    more = f"the correction {correction} asks for more than the interval, which is by max-T."
+    less = f"the correction {correction} asks for less than the interval, which is by max-T."
+    if correction == "max_t":
+        more = "bootstrap intervals are approximate, and too narrow with few clusters or rare "
+        more += "levels; swapping the predictions of the two systems gives such differences by "
+        more += "chance too often."
+        less = "the test assumes no difference, which leaves less noise than the interval allows "
+        less += "for, and it steps down."
     excluded = [pair for pair in pairs if pair.low > 0 or pair.high < 0]
     unsure = [_name_pair(pair) for pair in excluded if pair.verdict == "inconclusive"]
     included = [pair for pair in pairs if pair.low <= 0 <= pair.high]
     decided = [_name_pair(pair) for pair in included if pair.verdict in {"better", "worse"}]
     notes = []
+    where = f"On {metric.expression} the interval of"
     if unsure:
-        notes.append(
-            f"On {metric.expression} the interval of {_name_systems(unsure, 'pairs')} excludes 0, "
-            "but the verdict is inconclusive: bootstrap intervals are approximate, and too narrow "
-            "with few clusters or rare levels; swapping the predictions of the two systems gives "
-            "such differences by chance too often."
-        )
+        named = _name_systems(unsure, "pairs")
+        notes.append(f"{where} {named} excludes 0, but the verdict is inconclusive: {more}")
     if decided:
-        notes.append(
-            f"On {metric.expression} the interval of {_name_systems(decided, 'pairs')} includes 0, "
-            "but the verdict is significant: the test assumes no difference, which leaves less "
-            "noise than the interval allows for, and it steps down."
-        )
+        named = _name_systems(decided, "pairs")
+        notes.append(f"{where} {named} includes 0, but the verdict is significant: {less}")
     return notes
 
 

@@ -175,9 +175,10 @@ def _explain_columns(result: "Comparison") -> str:
     settings = result.settings
     board = next(iter(result.leaderboards.values()))
     parts = [] if board.test is None else [_describe_test(result, board.test)]
+    margins = ", and decide margins" if settings.margins else ""
     parts.append(
-        "The intervals of differences are by bootstrap, for all pairs at once, and decide margins; "
-        f"P(rank 1) is how often a system was first in it ({settings.resamples:,} resamples, "
+        f"The intervals of differences are by bootstrap, for all pairs at once{margins}; P(rank 1) "
+        f"is how often a system was first in it ({settings.resamples:,} resamples, "
         f"seed {settings.seed})."
     )
     if board.standings[0].compact_letter_display is not None:
