@@ -76,7 +76,7 @@ def test_every_metric_has_its_conclusion_in_the_report():
 
 KEYS = {
     "schema", "task", "n", "weight", "scale", "systems", "groups", "dropped", "level", "resamples",
-    "seed", "against", "correction", "metrics", "tests", "source",
+    "seed", "against", "correction", "metrics", "average_over", "tests", "source",
 }  # fmt: skip
 OF_BOARD = {"direction", "conclusion", "notes", "test", "systems", "pairs", "baselines"}
 OF_SYSTEM = {
