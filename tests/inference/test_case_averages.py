@@ -106,12 +106,19 @@ def test_the_spread_is_that_of_the_cases_and_the_true_one_lacks_the_noise_of_ite
     assert found.estimate.method is None
 
 
-def test_a_case_without_an_error_has_the_mean_one_and_many_refuse_the_interval():
+def test_cases_without_an_error_are_as_noisy_as_the_others_and_many_refuse_the_interval():
     values, half = VALUES[[0, 1, 3, 4]], np.array([0.1, 0.2, math.nan, math.nan])
-    found = average_cases(CaseValues(values, half), 0.95, (0, 1), fixed=True)
-    reach = stats.norm.ppf(0.975) * math.sqrt((0.1**2 + 0.2**2) / 2 / 4)
+    sizes = np.array([10.0, 5.0, 1.0, 2.0])
+    found = average_cases(CaseValues(values, half, sizes=sizes), 0.95, (0, 1), fixed=True)
+    pooled = (9 * 10 * 0.1**2 + 4 * 5 * 0.2**2) / (9 + 4)  # the variance of an item
+    noise = [0.1**2, 0.2**2, pooled / 1, pooled / 2]
+    reach = stats.norm.ppf(0.975) * math.sqrt(sum(noise)) / 4
     assert found.estimate.high == pytest.approx(values.mean() + reach)
-    assert found.estimate.note == "2 cases without a standard error have the mean one"
+    assert found.estimate.note == (
+        "2 cases without a standard error are taken for as noisy as the others"
+    )
+    variance = values.var(ddof=1) - np.mean(noise)
+    assert found.true_spread == pytest.approx(math.sqrt(max(0.0, variance)))
     few = np.array([0.1, math.nan, math.nan, math.nan])
     refused = average_cases(CaseValues(values, few), 0.95, (0, 1), fixed=True)
     assert math.isnan(refused.estimate.low)

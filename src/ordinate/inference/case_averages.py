@@ -24,12 +24,14 @@ SAMPLED_METHOD, FIXED_METHOD = "t_over_cases", "items_of_cases"
 class CaseValues:
     """A metric in each case [C], and the standard error that the items of the case leave it.
 
-    Both are nan where undefined; `reason` says why a case has no value.
+    Both are nan where undefined; `reason` says why a case has no value. `sizes` are the numbers of
+    (equally heavy) items.
     """
 
     values: Array
     errors: Array
     reason: str | None = None
+    sizes: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,13 @@ def measure_cases(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
 
 def compute_case_values(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
     """Return a metric in each case of a batch, without the standard errors."""
-    unknown = np.full(cases.shape, np.nan)
+    unknown, sizes = np.full(cases.shape, np.nan), _count_effective_items(cases)
     try:
         values = np.asarray(metric(cases), float)
     except NotApplicable as reason:
-        return CaseValues(unknown, unknown, str(reason))
-    return CaseValues(values, unknown, metric.undefined_when if np.isnan(values).any() else None)
+        return CaseValues(unknown, unknown, str(reason), sizes)
+    why = metric.undefined_when if np.isnan(values).any() else None
+    return CaseValues(values, unknown, why, sizes)
 
 
 def estimate_item_errors(
@@ -79,10 +82,10 @@ def estimate_item_errors(
     counted = cases.has_integer_weights
     weights = cases.weights.reshape(len(cases.weights), -1)
     case, cell = np.nonzero(weights)
+    size = _count_effective_items(cases)
+    squares = weights if counted else cases.squares.reshape(weights.shape)
     with np.errstate(invalid="ignore", divide="ignore"):  # without items, or their number unknown
         item = np.ones_like(weights) if counted else weights / cases.items.reshape(weights.shape)
-        squares = weights if counted else cases.squares.reshape(weights.shape)
-        size = cases.total**2 / squares.sum(axis=1)  # of equally heavy items
         left = _leave_out_items(metric, cases, weights, (case, cell, item[case, cell]), block_size)
         # The influence of an item: how far its share of the weight pulls the metric.
         share = item[case, cell] / (cases.total[case] - item[case, cell])
@@ -91,6 +94,13 @@ def estimate_item_errors(
         deviations = squares[case, cell] * (pulls - mean[case]) ** 2
         variance = _sum_by_case(case, deviations, cases) / cases.total**2 * size / (size - 1.0)
         return np.where(size > 1.0, np.sqrt(variance), np.nan)
+
+
+def _count_effective_items(cases: ConfusionMatrix) -> Array:
+    """Return how many equally heavy items carry as much as those of each case [C]."""
+    squares = cases.weights if cases.has_integer_weights else cases.squares
+    with np.errstate(invalid="ignore", divide="ignore"):  # without items, or their number unknown
+        return np.asarray(cases.total**2 / squares.sum(axis=(-2, -1)))
 
 
 def _leave_out_items(
@@ -134,13 +144,14 @@ def average_cases(
     """
     known = ~np.isnan(found.values)
     values, errors = found.values[known], found.errors[known]
+    sizes = None if found.sizes is None else found.sizes[known]
     if not len(values):
         nothing = make_point_estimate(math.nan, found.reason or "no case has a value")
         return CaseAverage(nothing, math.nan, math.nan, 0)
     with np.errstate(invalid="ignore"):  # a case may be infinitely bad
         mean = float(values.mean())
         spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    noise = _average_noise(errors)
+    noise = _average_noise(errors, sizes)
     true_spread = math.sqrt(max(0.0, spread**2 - noise)) if _is_known(spread, noise) else math.nan
     if fixed:
         estimate = _estimate_over_items(mean, noise, errors, level, bounds)
@@ -149,11 +160,20 @@ def average_cases(
     return CaseAverage(estimate, spread, true_spread, len(values))
 
 
-def _average_noise(errors: Array) -> float:
-    """Return the mean se_c² over the cases that have one; nan where these are too few."""
-    known = errors[~np.isnan(errors)]
-    enough = len(known) and len(known) >= FEWEST_KNOWN_SHARE * len(errors)
-    return float((known**2).mean()) if enough else math.nan
+def _average_noise(errors: Array, sizes: Array | None) -> float:
+    """Return the mean se_c² over cases; nan where too few have one.
+
+    The others are taken for as noisy, item by item, as these: se_c² = σ² / n_c with the pooled σ²
+    within cases.
+    """
+    known = ~np.isnan(errors)
+    if known.all():
+        return float((errors**2).mean())
+    if sizes is None or known.sum() < FEWEST_KNOWN_SHARE * len(errors):
+        return math.nan
+    freedom = sizes[known] - 1.0
+    pooled = (freedom * sizes[known] * errors[known] ** 2).sum() / freedom.sum()
+    return float(np.where(known, errors**2, pooled / sizes).mean())
 
 
 def _estimate_over_cases(
@@ -181,7 +201,9 @@ def _estimate_over_items(
         if math.isnan(noise):
             why = f"{unknown:,} of {len(errors):,} cases have no standard error of their own"
         return make_point_estimate(mean, why)
-    note = f"{unknown:,} cases without a standard error have the mean one" if unknown else None
+    note = None
+    if unknown:
+        note = f"{unknown:,} cases without a standard error are taken for as noisy as the others"
     reach = normal_quantile(level) * math.sqrt(noise / len(errors))
     return _make_estimate(mean, reach, bounds, FIXED_METHOD, note)
 

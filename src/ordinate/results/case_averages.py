@@ -108,6 +108,7 @@ class CaseScore:
             "spread_without_item_noise": to_plain(self.average.true_spread),
             "cases_with_value": self.average.cases,
             "cases_without_value": len(self.cases_without_value),
+            "cases_with_standard_error": int((~np.isnan(self.standard_errors)).sum()),
             "undefined": self.found.reason,
         }
 
@@ -253,6 +254,7 @@ def _measure_batches(metric: Metric, batches: Sequence[CaseBatch]) -> CaseValues
         _join_batches([(places, part.values) for places, part in parts]),
         _join_batches([(places, part.errors) for places, part in parts]),
         next((part.reason for _, part in parts if part.reason), None),
+        _join_batches([(places, np.asarray(part.sizes)) for places, part in parts]),
     )
 
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ordinate.inference.case_averages import FIXED_METHOD, SAMPLED_METHOD
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Block, Document, Grid
@@ -160,12 +162,21 @@ def _describe_method(result: "CaseAverages", pooled: Mapping[str, float] | None)
             for name, score in result.metrics.items()
             if score.estimate.method is None and score.average.cases
         ]
-        notes += [
-            f"{name}: {score.estimate.note}."
-            for name, score in result.metrics.items()
-            if score.estimate.method is not None and score.estimate.note
-        ]
-    return [*notes, SPREAD_NOTE]
+    return [*notes, SPREAD_NOTE, *_warn_of_small_cases(result)]
+
+
+def _warn_of_small_cases(result: "CaseAverages") -> list[str]:
+    """Say which metrics have no standard error in some cases: their noise is a guess."""
+    lacking = [
+        f"{name} ({unknown:,} of {score.average.cases:,})"
+        for name, score in result.metrics.items()
+        if (unknown := score.average.cases - int((~np.isnan(score.standard_errors)).sum()))
+    ]
+    if not lacking:
+        return []
+    note = f"Cases too small for a standard error of their own: {join_names(lacking)}. Up to half "
+    note += "of the cases may be such, and are taken for as noisy, item by item, as the others; "
+    return [f"{note}otherwise SD less noise is undefined."]
 
 
 def _warn_of_steps(result: "CaseAverages") -> list[str]:
