@@ -258,6 +258,7 @@ class Evaluation(Result):
             "metrics": self.rows(),
             "per_level": list(self.per_level),
             "confusion_matrix": self._list_cells(),
+            **self._list_case_tables(),
             "error_attribution": [
                 {"metric": name} | cell for name, cells in costs.items() for cell in cells
             ],
@@ -272,14 +273,17 @@ class Evaluation(Result):
                 for row in _list_estimates(part.difference_from_rest)
             ],
         }
-        if self.case_averages is not None:
-            tables |= {
-                "case_averages": self.case_averages.rows(),
-                "cases": self.case_averages.list_cases(),
-            }
         return tables | (
             {} if self.probabilities is None else {"bins": self.probabilities.list_bins()}
         )
+
+    def _list_case_tables(self) -> dict[str, list[Record]]:
+        if self.case_averages is None:
+            return {}
+        return {
+            "case_averages": self.case_averages.rows(),
+            "cases": self.case_averages.list_cases(),
+        }
 
     def _list_cells(self) -> list[Record]:
         """Return one record for each cell; a prediction that is missing has no level."""
