@@ -8,7 +8,6 @@ A run that was stopped resumes.
 
 from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
 
-import argparse
 import statistics
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -289,14 +288,180 @@ def study(cell: Cell, resamples: int) -> list[Row]:
 
 # --- the page ------------------------------------------------------------------------------------
 
+TRUTHS = {
+    "equal": "all systems equal",
+    "some differ": "some differ: half of the systems equal, the others worse",
+    "mirrored": "equal values, not exchangeable: half of the systems err up, half down",
+}
+
+
+def name_cell(cell: Cell) -> list[str]:
+    """Return the fields of a cell as a table shows them."""
+    return [
+        f"{cell.systems}",
+        f"{cell.items:,}",
+        f"{cell.clusters or '–'}",
+        cell.balance,
+        f"{cell.replicates:,}",
+    ]
+
+
+CELL_HEAD = ("systems", "items", "clusters", "gold", "replicates")
+
+
+def within(row: Row) -> bool:
+    """Tell whether an error rate is within the limit, two Monte Carlo standard errors allowed."""
+    return row.error <= LIMIT + 2.0 * standard_error(LIMIT, row.replicates)
+
+
+def show_error(row: Row) -> str:
+    """Return the error rate in percent, bold where it is beyond the limit."""
+    return percent(row.error) if within(row) else f"**{percent(row.error)}**"
+
+
+def error_table(rows: Sequence[Row], truth: str) -> str:
+    """Return the error rates of the cells of one kind: a row for each cell."""
+    cells = dict.fromkeys(row.cell for row in rows if row.truth == truth)
+    body = [
+        name_cell(cell) + [show_error(row) for row in rows if row.cell == cell] for cell in cells
+    ]
+    return markdown([*CELL_HEAD, *(f"`{metric.name}`" for metric in METRICS)], body)
+
+
+def both_table(rows: Sequence[Row], cells: Sequence[Cell], field: str) -> str:
+    """Return the rates of swaps and bootstrap on the same samples: a row for each metric."""
+    head, body = ["metric"], [[f"`{metric.name}`"] for metric in METRICS]
+    for cell in cells:
+        units = f"{cell.clusters} clusters" if cell.clusters else f"{cell.items:,} items"
+        head.append(f"{cell.systems} systems, {units}, {cell.balance}")
+        for line, row in zip(body, (row for row in rows if row.cell == cell), strict=True):
+            line.append(f"{percent(row.error)} / {percent(row.bootstrap_error)}")
+            if field == "power":
+                line[-1] = f"{percent(row.power)} / {percent(row.bootstrap_power)}"
+    return markdown(head, body)
+
+
+def power_loss(rows: Sequence[Row]) -> str:
+    """Say how the power of swaps differs from that of the bootstrap."""
+    compared = [row for row in rows if row.truth == "differ"]
+    if not compared:
+        return ""
+    gains = [row.power - row.bootstrap_power for row in compared]
+    noise = max(standard_error(0.5, row.replicates) * 2**0.5 for row in compared)
+    worst = min(compared, key=lambda row: row.power - row.bootstrap_power)
+    return (
+        f"On balanced gold the power is on average {100 * statistics.fmean(gains):+.1f} points "
+        f"from that of the bootstrap max-T on the same samples; the largest loss is "
+        f"{100 * -min(gains):.1f} points ({worst.metric}, {worst.systems} systems, "
+        f"{worst.items:,} items), at a standard error of at most {100 * noise:.1f} points if the "
+        "two were independent (on the same samples it is less)."
+    )
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """Return the sentences on top of the page."""
+    tested = [row for row in rows if row.truth in TRUTHS]
+    exact = [row for row in tested if row.truth != "mirrored"]
+    beyond = [row for row in tested if not within(row)]
+    kept = sum(map(within, exact))
+    worst = max(exact, key=lambda row: row.error)
+    text = (
+        f"Of systems that are exchangeable, `compare` called any equal two different in at most "
+        f"5.5 % of the samples, two Monte Carlo standard errors allowed, in {kept:,} of "
+        f"{len(exact):,} pairs of a design cell and a metric; the largest rate is "
+        f"{percent(worst.error)} % ({worst.metric}, {worst.systems} systems, {worst.items:,} items"
+        f"{f' in {worst.clusters} clusters' if worst.clusters else ''}, {worst.balance}, "
+        f"{worst.replicates:,} replicates). "
+    )
+    other = [row for row in tested if row.truth == "mirrored"]
+    if other:
+        most = max(other, key=lambda row: row.error)
+        text += (
+            f"Of systems with equal values that are not exchangeable it is at most "
+            f"{percent(most.error)} % ({most.metric}, {most.items:,} items, {most.balance}). "
+        )
+    missed = f"Beyond the limit, in bold below: {len(beyond)}. " if beyond else ""
+    return text + missed + power_loss(rows)
+
+
+def page(rows: Sequence[Row], resamples: int) -> str:
+    """Return the page of the study."""
+    cells = list(dict.fromkeys(row.cell for row in rows))
+    old = [cell for cell in bootstrap_cells() if cell in cells]
+    power = [cell for cell in power_cells() if cell in cells]
+    design = (
+        f"Gold has {LEVELS} levels: balanced, or falling geometrically to a level that is 20 or "
+        "100 times as rare, or peaked, with the rare levels at both ends. A prediction is gold "
+        f"plus an error, rounded to a level; errors have a standard deviation of {SPREAD} levels, "
+        f"of whose square {SHARED:.0%} is an item's difficulty that all systems share and, in "
+        f"clusters of {CLUSTER_SIZE} items, {ICC:.0%} is a system's own error in the whole "
+        "cluster. Equal systems have the same distribution of errors. Where some differ, the "
+        "spread of the others is larger by a quarter, a half and so on, and only pairs of equal "
+        f"systems count. Mirrored systems err by {SHIFT} levels up or down on symmetric gold: "
+        "their values are equal, whatever the metric, but they are not exchangeable. For the "
+        "power, the spread grows by 15 % from each system to the next, and all pairs count. "
+        "Corners, the centre and one factor at a time are taken from the cross of 2 to 20 "
+        "systems, 50 to 5,000 items and 8 to 100 clusters."
+    )
+    method = (
+        f"Verdicts are at 5 %, by randomisation max-T with {resamples:,} swaps (all swaps up to "
+        "14 units that differ), where `compare` takes 9,999 for up to ten systems and 1,999 "
+        "beyond. Before the study runs, its verdicts are checked against those of `compare`. "
+        f"Seeds are {SEED:,} and up, one for each replicate. An error rate of 5 % has a standard "
+        f"error of {100 * standard_error(0.05, 2000):.1f} points with 2,000 replicates, "
+        f"{100 * standard_error(0.05, 1000):.1f} with 1,000 and "
+        f"{100 * standard_error(0.05, 400):.1f} with 400. The design was fixed before the study "
+        f"was run, and all {len(cells)} design cells are shown."
+    )
+    parts = [
+        "# False verdicts and power of comparisons",
+        wrapped(
+            "`make verdicts` writes this page. It reports how often `ordinate compare` calls equal "
+            "systems significantly different, by metric, and how often it finds a difference."
+        ),
+        wrapped(verdict(rows)),
+        "## Design",
+        wrapped(design),
+        wrapped(method),
+    ]
+    if old:
+        parts += [
+            "## Where the bootstrap failed",
+            wrapped(
+                "Samples with a false verdict, in percent: randomisation max-T / the bootstrap "
+                "max-T that decided before, on the same samples, of equal systems."
+            ),
+            both_table(rows, old, "error"),
+        ]
+    if power:
+        parts += [
+            "## Power",
+            wrapped(
+                "Different pairs that were called different, in percent: randomisation max-T / "
+                "bootstrap max-T, on the same samples."
+            ),
+            both_table(rows, power, "power"),
+        ]
+    parts.append("## Family-wise error")
+    parts.append(
+        wrapped(
+            "Samples in which any two equal systems were called different, in percent; bold where "
+            "that is above 5.5 % and two Monte Carlo standard errors."
+        )
+    )
+    for truth, title in TRUTHS.items():
+        if any(cell.truth == truth for cell in cells):
+            parts += [f"### {title[0].upper()}{title[1:]}", error_table(rows, truth)]
+    return "\n\n".join(parts) + "\n"
+
 
 def main() -> None:
-    """Run the study."""
+    """Run the study, and write its page."""
     options = parse_options(__doc__ or "", "verdicts", replicates=0, resamples=999)
     cells = quick_cells() if options.quick else [*bootstrap_cells(), *power_cells(), *error_cells()]
     check(quick_cells())
     rows = simulate(cells, partial(study, resamples=options.resamples), Row, options)
-    print(len(rows))
+    publish(page(rows, options.resamples), options)
 
 
 if __name__ == "__main__":
