@@ -6,7 +6,14 @@
 A run that was stopped resumes.
 """
 
-from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
+from simulation import (  # isort: skip
+    load_cells,
+    parse_options,
+    percent,
+    publish,
+    simulate,
+    standard_error,
+)
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -384,7 +391,7 @@ def verdict(rows: Sequence[Row]) -> str:
     return text + missed + power_loss(rows)
 
 
-def page(rows: Sequence[Row], resamples: int) -> str:
+def page(rows: Sequence[Row], resamples: int, design_cells: int) -> str:
     """Return the page of the study."""
     cells = list(dict.fromkeys(row.cell for row in rows))
     old = [cell for cell in bootstrap_cells() if cell in cells]
@@ -411,7 +418,8 @@ def page(rows: Sequence[Row], resamples: int) -> str:
         f"error of {100 * standard_error(0.05, 2000):.1f} points with 2,000 replicates, "
         f"{100 * standard_error(0.05, 1000):.1f} with 1,000 and "
         f"{100 * standard_error(0.05, 400):.1f} with 400. The design was fixed before the study "
-        f"was run, and all {len(cells)} design cells are shown."
+        f"was run, and all of its {design_cells} cells are shown"
+        f"{'.' if len(cells) == design_cells else f' as far as they are done: {len(cells)}.'}"
     )
     parts = [
         "# False verdicts and power of comparisons",
@@ -457,11 +465,24 @@ def page(rows: Sequence[Row], resamples: int) -> str:
 
 def main() -> None:
     """Run the study, and write its page."""
-    options = parse_options(__doc__ or "", "verdicts", replicates=0, resamples=999)
+    options = parse_options(
+        __doc__ or "",
+        "verdicts",
+        replicates=0,
+        resamples=999,
+        add_more=lambda parser: parser.add_argument(
+            "--so-far", action="store_true", help="run nothing, and show the cells that are done"
+        ),
+    )
     cells = quick_cells() if options.quick else [*bootstrap_cells(), *power_cells(), *error_cells()]
-    check(quick_cells())
+    design = len(cells)
+    if options.so_far:
+        done = load_cells(options.file, {"resamples": options.resamples})
+        cells = [cell for cell in cells if tuple(cell) in done]
+    else:
+        check(quick_cells())
     rows = simulate(cells, partial(study, resamples=options.resamples), Row, options)
-    publish(page(rows, options.resamples), options)
+    publish(page(rows, options.resamples, design), options)
 
 
 if __name__ == "__main__":
