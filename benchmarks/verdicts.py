@@ -185,17 +185,23 @@ def true_nulls(cell: Cell) -> Array:
 # --- the verdicts on one sample ------------------------------------------------------------------
 
 
-def defined_pairs(panel: Panel, metric: Metric) -> tuple[Array, Array, Array]:
-    """Return the values of systems, and which pairs of them have both."""
-    values = np.array([float(metric(panel.confusion_matrix(name))) for name in panel.systems])
+def compute_values(panel: Panel) -> Array:
+    """Return the values [M, S] of systems; nan where a metric is undefined."""
+    matrices = [panel.confusion_matrix(name) for name in panel.systems]
+    batch = matrices[0].with_cells(np.stack([matrix.weights for matrix in matrices]))
+    return np.array([metric(batch) for metric in METRICS])
+
+
+def defined_pairs(values: Array) -> tuple[Array, Array]:
+    """Return the pairs of systems of which both have a value."""
     first, second = list_pairs(len(values))
     there = ~np.isnan(values[first] + values[second])
-    return values, first[there], second[there]
+    return first[there], second[there]
 
 
 def verdicts_by_swaps(panel: Panel, resamples: int, seed: int) -> list[Array]:
     """Return for each metric which pairs [P] of systems are called different."""
-    pairs = [defined_pairs(panel, metric)[1:] for metric in METRICS]
+    pairs = [defined_pairs(values) for values in compute_values(panel)]
     found = randomize_differences(panel, METRICS, pairs, Resampling(resamples, seed))
     least = 2.0 ** (1.0 - count_differing_units(panel))
     called = []
@@ -211,8 +217,8 @@ def verdicts_by_bootstrap(panel: Panel, resamples: int, seed: int) -> list[Array
     """Return the same by the bootstrap max-T, which decided before."""
     drawn = resample_jointly(panel, METRICS, Resampling(resamples, seed))
     called = []
-    for metric in METRICS:
-        values, first, second = defined_pairs(panel, metric)
+    for metric, values in zip(METRICS, compute_values(panel), strict=True):
+        first, second = defined_pairs(values)
         complete = drawn[metric.name]
         complete = complete[~np.isnan(complete[:, ~np.isnan(values)]).any(axis=1)]
         apart = np.zeros((len(values), len(values)), bool)

@@ -19,6 +19,7 @@ from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Levels = NDArray[np.intp]
+BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds
 MOST_SUMMED_LEVELS = 50  # of which coefficients are few beside the items
 MOST_PAIRED_LEVELS = 12  # of which all pairs of cells make a small matrix
 
@@ -99,13 +100,17 @@ def compute_cell_effects(
     best = _compute_value(metric, scale, right)
     effects = np.zeros(right.shape)
     columns = np.arange(right.shape[1])
-    for level in np.flatnonzero(gold > 0) if levels is None else levels:
-        moved = np.tile(right, (len(columns), 1, 1))
-        moved[:, level, level] = 0.0
-        moved[columns, level, columns] = gold[level]
-        values = _compute_value(metric, scale, moved)
-        effects[level] = (values - best) * (gold.sum() / gold[level])
-    return effects
+    chosen = np.flatnonzero(gold > 0) if levels is None else levels
+    step = max(1, BLOCK_SIZE // (len(columns) * right.size))
+    for start in range(0, len(chosen), step):
+        level = chosen[start : start + step, None]
+        moved = np.tile(right, (len(level), len(columns), 1, 1))
+        place = np.arange(len(level))[:, None]
+        moved[place, columns, level, level] = 0.0
+        moved[place, columns, level, columns] = gold[level]
+        effects[level[:, 0]] = _compute_value(metric, scale, moved) - best
+    weights = np.divide(gold.sum(), gold, out=np.zeros(size), where=gold > 0)
+    return effects * weights[:, None]
 
 
 def _compute_value(metric: Metric, scale: Scale, cells: Array) -> Any:
