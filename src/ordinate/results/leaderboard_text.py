@@ -124,7 +124,7 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
 def _explain_columns(result: "Comparison") -> str:
     settings = result.settings
     board = next(iter(result.leaderboards.values()))
-    parts = [] if board.test is None else [_describe_test(result, board.test)]
+    parts = [_describe_test(result, board.test)] if board.test and board.pairs else []
     margins = ", and decide margins" if settings.margins else ""
     parts.append(
         f"The intervals of differences are by bootstrap, for all pairs at once{margins}; P(rank 1) "
