@@ -216,3 +216,12 @@ def test_metrics_that_do_not_fit_into_memory_together_have_the_same_boards(monke
     Comparison.from_panel(panel, names, progress=said.append)
     assert said == sorted(said)
     assert said[-1] == pytest.approx(1.0)
+
+
+def test_letters_by_the_bootstrap_agree_with_its_verdicts():
+    board = board_of(GOLD, SYSTEMS, **WAYS["fractional weights"])
+    letters = {x.system: set(x.compact_letter_display) for x in board.standings}
+    for pair in board.pairs:
+        apart = not letters[pair.first] & letters[pair.second]
+        assert apart == (pair.verdict in {"better", "worse"})
+    assert {pair.verdict for pair in board.pairs} > {"inconclusive"}

@@ -405,6 +405,10 @@ class _JointComparison:
     @cached_property
     def apart(self) -> Array:
         """Which systems [S, S] are significantly different, by the bootstrap unless swaps say."""
+        if self.settings.against == AGAINST_ALL:  # stepping down, as the verdicts do
+            apart = np.zeros((len(self.names), len(self.names)), bool)
+            apart[self._list_all_pairs()] = self.differences.adjusted <= self.alpha
+            return apart | apart.T
         return find_significant_pairs(self.values, self.resampled, self.settings.level, self.widest)
 
     def _list_all_pairs(self) -> tuple[Array, Array]:
