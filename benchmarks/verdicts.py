@@ -6,9 +6,15 @@
 A run that was stopped resumes.
 """
 
-from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
+from simulation import (  # isort: skip
+    load_cells,
+    parse_options,
+    percent,
+    publish,
+    simulate,
+    standard_error,
+)
 
-import argparse
 import statistics
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -179,17 +185,23 @@ def true_nulls(cell: Cell) -> Array:
 # --- the verdicts on one sample ------------------------------------------------------------------
 
 
-def defined_pairs(panel: Panel, metric: Metric) -> tuple[Array, Array, Array]:
-    """Return the values of systems, and which pairs of them have both."""
-    values = np.array([float(metric(panel.confusion_matrix(name))) for name in panel.systems])
+def compute_values(panel: Panel) -> Array:
+    """Return the values [M, S] of systems; nan where a metric is undefined."""
+    matrices = [panel.confusion_matrix(name) for name in panel.systems]
+    batch = matrices[0].with_cells(np.stack([matrix.weights for matrix in matrices]))
+    return np.array([metric(batch) for metric in METRICS])
+
+
+def defined_pairs(values: Array) -> tuple[Array, Array]:
+    """Return the pairs of systems of which both have a value."""
     first, second = list_pairs(len(values))
     there = ~np.isnan(values[first] + values[second])
-    return values, first[there], second[there]
+    return first[there], second[there]
 
 
 def verdicts_by_swaps(panel: Panel, resamples: int, seed: int) -> list[Array]:
     """Return for each metric which pairs [P] of systems are called different."""
-    pairs = [defined_pairs(panel, metric)[1:] for metric in METRICS]
+    pairs = [defined_pairs(values) for values in compute_values(panel)]
     found = randomize_differences(panel, METRICS, pairs, Resampling(resamples, seed))
     least = 2.0 ** (1.0 - count_differing_units(panel))
     called = []
@@ -205,8 +217,8 @@ def verdicts_by_bootstrap(panel: Panel, resamples: int, seed: int) -> list[Array
     """Return the same by the bootstrap max-T, which decided before."""
     drawn = resample_jointly(panel, METRICS, Resampling(resamples, seed))
     called = []
-    for metric in METRICS:
-        values, first, second = defined_pairs(panel, metric)
+    for metric, values in zip(METRICS, compute_values(panel), strict=True):
+        first, second = defined_pairs(values)
         complete = drawn[metric.name]
         complete = complete[~np.isnan(complete[:, ~np.isnan(values)]).any(axis=1)]
         apart = np.zeros((len(values), len(values)), bool)
@@ -289,14 +301,194 @@ def study(cell: Cell, resamples: int) -> list[Row]:
 
 # --- the page ------------------------------------------------------------------------------------
 
+TRUTHS = {
+    "equal": "all systems equal",
+    "some differ": "some differ: half of the systems equal, the others worse",
+    "mirrored": "equal values, not exchangeable: half of the systems err up, half down",
+}
+
+
+def name_cell(cell: Cell) -> list[str]:
+    """Return the fields of a cell as a table shows them."""
+    return [
+        f"{cell.systems}",
+        f"{cell.items:,}",
+        f"{cell.clusters or '–'}",
+        cell.balance,
+        f"{cell.replicates:,}",
+    ]
+
+
+CELL_HEAD = ("systems", "items", "clusters", "gold", "replicates")
+
+
+def within(row: Row) -> bool:
+    """Tell whether an error rate is within the limit, two Monte Carlo standard errors allowed."""
+    return row.error <= LIMIT + 2.0 * standard_error(LIMIT, row.replicates)
+
+
+def show_error(row: Row) -> str:
+    """Return the error rate in percent, bold where it is beyond the limit."""
+    return percent(row.error) if within(row) else f"**{percent(row.error)}**"
+
+
+def error_table(rows: Sequence[Row], truth: str) -> str:
+    """Return the error rates of the cells of one kind: a row for each cell."""
+    cells = dict.fromkeys(row.cell for row in rows if row.truth == truth)
+    body = [
+        name_cell(cell) + [show_error(row) for row in rows if row.cell == cell] for cell in cells
+    ]
+    return markdown([*CELL_HEAD, *(f"`{metric.name}`" for metric in METRICS)], body)
+
+
+def both_table(rows: Sequence[Row], cells: Sequence[Cell], field: str) -> str:
+    """Return the rates of swaps and bootstrap on the same samples: a row for each metric."""
+    head, body = ["metric"], [[f"`{metric.name}`"] for metric in METRICS]
+    for cell in cells:
+        units = f"{cell.clusters} clusters" if cell.clusters else f"{cell.items:,} items"
+        head.append(f"{cell.systems} systems, {units}, {cell.balance}")
+        for line, row in zip(body, (row for row in rows if row.cell == cell), strict=True):
+            line.append(f"{percent(row.error)} / {percent(row.bootstrap_error)}")
+            if field == "power":
+                line[-1] = f"{percent(row.power)} / {percent(row.bootstrap_power)}"
+    return markdown(head, body)
+
+
+def power_loss(rows: Sequence[Row]) -> str:
+    """Say how the power of swaps differs from that of the bootstrap."""
+    compared = [row for row in rows if row.truth == "differ"]
+    if not compared:
+        return ""
+    gains = [row.power - row.bootstrap_power for row in compared]
+    noise = max(standard_error(0.5, row.replicates) * 2**0.5 for row in compared)
+    worst = min(compared, key=lambda row: row.power - row.bootstrap_power)
+    return (
+        f"On balanced gold the power is on average {100 * statistics.fmean(gains):+.1f} points "
+        f"from that of the bootstrap max-T on the same samples; the largest loss is "
+        f"{100 * -min(gains):.1f} points ({worst.metric}, {worst.systems} systems, "
+        f"{worst.items:,} items), at a standard error of at most {100 * noise:.1f} points if the "
+        "two were independent (on the same samples it is less)."
+    )
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """Return the sentences on top of the page."""
+    tested = [row for row in rows if row.truth in TRUTHS]
+    exact = [row for row in tested if row.truth != "mirrored"]
+    beyond = [row for row in tested if not within(row)]
+    kept = sum(map(within, exact))
+    worst = max(exact, key=lambda row: row.error)
+    text = (
+        f"Of systems that are exchangeable, `compare` called any equal two different in at most "
+        f"5.5 % of the samples, two Monte Carlo standard errors allowed, in {kept:,} of "
+        f"{len(exact):,} pairs of a design cell and a metric; the largest rate is "
+        f"{percent(worst.error)} % ({worst.metric}, {worst.systems} systems, {worst.items:,} items"
+        f"{f' in {worst.clusters} clusters' if worst.clusters else ''}, {worst.balance}, "
+        f"{worst.replicates:,} replicates). "
+    )
+    other = [row for row in tested if row.truth == "mirrored"]
+    if other:
+        most = max(other, key=lambda row: row.error)
+        text += (
+            f"Of systems with equal values that are not exchangeable it is at most "
+            f"{percent(most.error)} % ({most.metric}, {most.items:,} items, {most.balance}). "
+        )
+    missed = f"Beyond the limit, in bold below: {len(beyond)}. " if beyond else ""
+    return text + missed + power_loss(rows)
+
+
+def page(rows: Sequence[Row], resamples: int, design_cells: int) -> str:
+    """Return the page of the study."""
+    cells = list(dict.fromkeys(row.cell for row in rows))
+    old = [cell for cell in bootstrap_cells() if cell in cells]
+    power = [cell for cell in power_cells() if cell in cells]
+    design = (
+        f"Gold has {LEVELS} levels: balanced, or falling geometrically to a level that is 20 or "
+        "100 times as rare, or peaked, with the rare levels at both ends. A prediction is gold "
+        f"plus an error, rounded to a level; errors have a standard deviation of {SPREAD} levels, "
+        f"of whose square {SHARED:.0%} is an item's difficulty that all systems share and, in "
+        f"clusters of {CLUSTER_SIZE} items, {ICC:.0%} is a system's own error in the whole "
+        "cluster. Equal systems have the same distribution of errors. Where some differ, the "
+        "spread of the others is larger by a quarter, a half and so on, and only pairs of equal "
+        f"systems count. Mirrored systems err by {SHIFT} levels up or down on symmetric gold: "
+        "their values are equal, whatever the metric, but they are not exchangeable. For the "
+        "power, the spread grows by 15 % from each system to the next, and all pairs count. "
+        "Corners, the centre and one factor at a time are taken from the cross of 2 to 20 "
+        "systems, 50 to 5,000 items and 8 to 100 clusters."
+    )
+    method = (
+        f"Verdicts are at 5 %, by randomisation max-T with {resamples:,} swaps (all swaps up to "
+        "14 units that differ), where `compare` takes 9,999 for up to ten systems and 1,999 "
+        "beyond. Before the study runs, its verdicts are checked against those of `compare`. "
+        f"Seeds are {SEED:,} and up, one for each replicate. An error rate of 5 % has a standard "
+        f"error of {100 * standard_error(0.05, 2000):.1f} points with 2,000 replicates, "
+        f"{100 * standard_error(0.05, 1000):.1f} with 1,000 and "
+        f"{100 * standard_error(0.05, 400):.1f} with 400. The design was fixed before the study "
+        f"was run, and all of its {design_cells} cells are shown"
+        f"{'.' if len(cells) == design_cells else f' as far as they are done: {len(cells)}.'}"
+    )
+    parts = [
+        "# False verdicts and power of comparisons",
+        wrapped(
+            "`make verdicts` writes this page. It reports how often `ordinate compare` calls equal "
+            "systems significantly different, by metric, and how often it finds a difference."
+        ),
+        wrapped(verdict(rows)),
+        "## Design",
+        wrapped(design),
+        wrapped(method),
+    ]
+    if old:
+        parts += [
+            "## Where the bootstrap failed",
+            wrapped(
+                "Samples with a false verdict, in percent: randomisation max-T / the bootstrap "
+                "max-T that decided before, on the same samples, of equal systems."
+            ),
+            both_table(rows, old, "error"),
+        ]
+    if power:
+        parts += [
+            "## Power",
+            wrapped(
+                "Different pairs that were called different, in percent: randomisation max-T / "
+                "bootstrap max-T, on the same samples."
+            ),
+            both_table(rows, power, "power"),
+        ]
+    parts.append("## Family-wise error")
+    parts.append(
+        wrapped(
+            "Samples in which any two equal systems were called different, in percent; bold where "
+            "that is above 5.5 % and two Monte Carlo standard errors."
+        )
+    )
+    for truth, title in TRUTHS.items():
+        if any(cell.truth == truth for cell in cells):
+            parts += [f"### {title[0].upper()}{title[1:]}", error_table(rows, truth)]
+    return "\n\n".join(parts) + "\n"
+
 
 def main() -> None:
-    """Run the study."""
-    options = parse_options(__doc__ or "", "verdicts", replicates=0, resamples=999)
+    """Run the study, and write its page."""
+    options = parse_options(
+        __doc__ or "",
+        "verdicts",
+        replicates=0,
+        resamples=999,
+        add_more=lambda parser: parser.add_argument(
+            "--so-far", action="store_true", help="run nothing, and show the cells that are done"
+        ),
+    )
     cells = quick_cells() if options.quick else [*bootstrap_cells(), *power_cells(), *error_cells()]
-    check(quick_cells())
+    design = len(cells)
+    if options.so_far:
+        done = load_cells(options.file, {"resamples": options.resamples})
+        cells = [cell for cell in cells if tuple(cell) in done]
+    else:
+        check(quick_cells())
     rows = simulate(cells, partial(study, resamples=options.resamples), Row, options)
-    print(len(rows))
+    publish(page(rows, options.resamples, design), options)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
-from ordinate.inference.randomization import (
-    MOST_ENUMERATED_UNITS,
-    choose_swap_count,
-    compute_p_values,
-    draw_coins,
-    draw_signs,
-    enumerate_coins,
-)
+from ordinate.inference.prediction_swaps import MOST_ENUMERATED_UNITS, draw_coins, enumerate_coins
+from ordinate.inference.randomization import choose_swap_count, compute_p_values, draw_signs
 
 UNIT_DIFFERENCES = st.integers(2, 6).flatmap(
     lambda pairs: st.lists(

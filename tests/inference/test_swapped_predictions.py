@@ -12,6 +12,7 @@ from panels import panel_of, sampled
 from system_draws import METRICS, NAMES, PANEL, SIZE
 
 from ordinate.inference.paired_tests import permutation_test
+from ordinate.inference.prediction_swaps import BatchSwaps, choose_swaps
 from ordinate.inference.randomization import compute_p_values, randomize_differences
 from ordinate.inference.resampling import Resampling
 from ordinate.inference.system_differences import list_pairs
@@ -184,3 +185,35 @@ def test_integer_weights_are_so_many_items_and_a_cluster_may_have_any_weights():
     signs = np.array([*itertools.product((1,), (1, -1), (1, -1))])
     expected = np.abs(signs @ errors) / sum(weights)
     assert {*np.abs(found.randomized[:, 0]).round(12)} == {*expected.round(12)}
+
+
+def test_batches_of_very_many_items_have_the_same_p_values(monkeypatch):
+    gold, systems = sampled(SIZE, 3_000, 4, [0.7, 0.73, 0.9])
+    weights = [1 + 40 * (k % 50 == 0) for k in range(3_000)]
+    panel = panel_of(gold, systems, SIZE, weights=weights)
+    metrics = [find_metric("mae"), find_metric("kendall_tau_b")]
+    usual = randomized(panel, metrics, 4_999)
+    monkeypatch.setattr("ordinate.inference.prediction_swaps.MOST_ROWS", 10)
+    batches = randomized(panel, metrics, 4_999)
+    assert isinstance(choose_swaps(panel, 0), BatchSwaps)
+    for one, other in zip(usual, batches, strict=True):
+        assert one.observed == pytest.approx(other.observed)
+        spread = one.randomized.std(axis=0)
+        assert other.randomized.std(axis=0) == pytest.approx(spread, rel=0.1)
+        assert np.abs(other.randomized.mean(axis=0)).max() < 5 * spread.max() / 4_999**0.5
+        assert other.compute_p_values().own == pytest.approx(one.compute_p_values().own, abs=0.05)
+    (again,) = randomized(panel, metrics[:1], 4_999)
+    assert np.array_equal(again.randomized, batches[0].randomized)
+
+
+def test_a_batch_swaps_whole_and_rows_of_many_items_in_numbers(monkeypatch):
+    monkeypatch.setattr("ordinate.inference.prediction_swaps.BATCHES", 3)
+    gold, systems = sampled(SIZE, 30, 4, [0.7, 0.9])
+    panel = panel_of(gold, systems, SIZE, weights=[1 + 30 * (k % 10 == 0) for k in range(30)])
+    swaps = BatchSwaps(panel, seed=0)
+    assert swaps.units == 3 + (panel.weights > 16).sum()
+    everything = np.concatenate([np.ones(3), panel.weights[panel.weights > 16]])[None]
+    whole = np.stack([panel.confusion_matrix(name).weights for name in systems])
+    assert np.array_equal(swaps.count_matrices(everything)[0], whole)
+    parts = [swaps.count_matrices(np.eye(swaps.units)[[k]])[0].sum() for k in range(3)]
+    assert sum(parts) == 2 * panel.weights[panel.weights <= 16].sum()

@@ -15,6 +15,7 @@ from ordinate.inference.system_differences import list_pairs
 from ordinate.metrics import find_metric
 from ordinate.render import render
 from ordinate.results import leaderboard
+from ordinate.results.comparison import Comparison
 
 FEW = [f"g{k % 7}" for k in range(150)]
 
@@ -195,3 +196,32 @@ def test_a_report_names_the_test_and_labels_the_intervals():
     assert labels(gold)[0] in said
     few = words(render(compared(gold, systems, "mae", groups=[k % 8 for k in range(60)]), "text"))
     assert "(every way in which one coin for each cluster" in few
+
+
+def test_where_no_pair_is_compared_no_test_is_named():
+    systems = {"a": SYSTEMS["s0"], "flat": [1] * 150}
+    result = compared(GOLD, systems, "kendall_tau_b")
+    assert result.leaderboards["kendall_tau_b"].to_dict()["test"] is None
+    said = words(render(result, "text"))
+    assert "max-T, which finds" not in said
+    assert "swaps" not in said.partition("Tests:")[0]
+
+
+def test_metrics_that_do_not_fit_into_memory_together_have_the_same_boards(monkeypatch):
+    names, said = "mae,f1_macro,quadratic_kappa", []
+    usual = compared(GOLD, SYSTEMS, names).to_dict()["metrics"]
+    monkeypatch.setattr(leaderboard, "MOST_DIFFERENCES", 1)
+    assert compared(GOLD, SYSTEMS, names).to_dict()["metrics"] == usual
+    panel = compared(GOLD, SYSTEMS, names).panel
+    Comparison.from_panel(panel, names, progress=said.append)
+    assert said == sorted(said)
+    assert said[-1] == pytest.approx(1.0)
+
+
+def test_letters_by_the_bootstrap_agree_with_its_verdicts():
+    board = board_of(GOLD, SYSTEMS, **WAYS["fractional weights"])
+    letters = {x.system: set(x.compact_letter_display) for x in board.standings}
+    for pair in board.pairs:
+        apart = not letters[pair.first] & letters[pair.second]
+        assert apart == (pair.verdict in {"better", "worse"})
+    assert {pair.verdict for pair in board.pairs} > {"inconclusive"}

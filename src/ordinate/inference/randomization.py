@@ -6,26 +6,26 @@ p-value is exact if its systems are exchangeable within units, given gold; the a
 max-T over the family of pairs, stepping down, from the same resamples, and so never below it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference.prediction_swaps import (
+    MOST_ENUMERATED_UNITS,
+    choose_swaps,
+    draw_coins,
+    enumerate_coins,
+)
 from ordinate.inference.resampling import BLOCK_SIZE, ProgressCallback, Resampling
-from ordinate.inference.system_differences import LARGE_BLOCK_SIZE, count_matrices, order_rows
+from ordinate.inference.system_differences import LARGE_BLOCK_SIZE
 from ordinate.metrics import Metric
 from ordinate.metrics.table_sums import TableSums, find_table_sums
 from ordinate.summaries import Panel
 
-if TYPE_CHECKING:  # loading it takes a while, and not every report needs resamples
-    from numpy.random import Generator
-
 Array = NDArray[Any]
-MOST_ENUMERATED_UNITS = 14  # up to which every vector of coins is tried
 FEW_SYSTEMS, MANY_SWAPS, FEWER_SWAPS = 10, 9_999, 1_999
-FEW_COINS = 16  # that are quicker to throw than a binomial variable is to draw
 TIE_TOLERANCE = 1e-9  # of a statistic: a smaller difference is none
 NOISE_LEVEL = 1e-9  # a spread below it is rounding
 
@@ -60,21 +60,6 @@ def draw_signs(units: int, count: int, seed: int) -> Signs:
     if units <= MOST_ENUMERATED_UNITS:
         return Signs(1.0 - 2.0 * enumerate_coins(units), exact=True)
     return Signs(1.0 - 2.0 * draw_coins(np.random.default_rng(seed), units, count), exact=False)
-
-
-def draw_coins(rng: "Generator", units: int, count: int) -> Array:
-    """Return fair coins [count, units], 0 or 1."""
-    drawn = rng.integers(0, 256, (count, -(-units // 8)), np.uint8)
-    return np.unpackbits(drawn, axis=1, count=units)
-
-
-def enumerate_coins(units: int) -> Array:
-    """Return every vector of coins [2^(U - 1), U] in which the first is 0.
-
-    Exchanging everything else instead changes no more than the sign of a difference.
-    """
-    vectors = np.arange(1 << max(0, units - 1))
-    return (vectors[:, None] >> np.arange(units)[::-1]) & 1
 
 
 # --- systems that exchange predictions -----------------------------------------------------------
@@ -119,16 +104,16 @@ def randomize_differences(
     matrix = panel.confusion_matrix(panel.systems[0])
     whole = np.stack([panel.confusion_matrix(system).weights for system in panel.systems])
     sums = [find_table_sums(metric, matrix) for metric in metrics]
-    swaps = _choose_swaps(panel)
+    swaps = choose_swaps(panel, resamples.seed)
 
     def work(coins: Array) -> list[Array]:
-        swapped = count_matrices(swaps.panel, swaps.weigh_rows(coins), LARGE_BLOCK_SIZE)
+        swapped = swaps.count_matrices(coins)
         return [
             _compute_differences(metric, each, whole, swapped, *pair)
             for metric, each, pair in zip(metrics, sums, pairs, strict=True)
         ]
 
-    numbers = len(swaps.panel) + whole.size
+    numbers = swaps.units + whole.size
     if swaps.all is not None:
         step = max(1, LARGE_BLOCK_SIZE // numbers)
         blocks = [work(swaps.all[k : k + step]) for k in range(0, len(swaps.all), step)]
@@ -144,74 +129,6 @@ def randomize_differences(
         RandomizedDifferences(before[0], np.concatenate(after), swaps.all is not None)
         for before, *after in zip(observed, *blocks, strict=True)
     ]
-
-
-class _Swaps(NamedTuple):
-    """The rows in which systems differ, their units, and how coins of units weigh the rows.
-
-    `all` are all vectors of coins, where units are few.
-    """
-
-    panel: Panel
-    units: int
-    draw: Callable[["Generator", int], Array]
-    weigh_rows: Callable[[Array], Array]
-    all: Array | None
-
-
-def _choose_swaps(panel: Panel) -> _Swaps:
-    """Return the swaps of a panel; rows in which all systems agree do not matter."""
-    order = order_rows(panel)
-    predictions = panel.rows[order, 1:]
-    differing = _select_rows(panel, order[(predictions != predictions[:, :1]).any(axis=1)])
-    clusters = panel.groups is not None
-    return _make_cluster_swaps(differing) if clusters else _make_item_swaps(differing)
-
-
-def _select_rows(panel: Panel, rows: Array) -> Panel:
-    groups = None if panel.groups is None else panel.groups[rows]
-    names = ("rows", "items", "weights", "squares")
-    return replace(panel, **{name: getattr(panel, name)[rows] for name in names}, groups=groups)
-
-
-def _make_cluster_swaps(panel: Panel) -> _Swaps:
-    clusters, place = np.unique(np.asarray(panel.groups), return_inverse=True)
-    units = len(clusters)
-    few = enumerate_coins(units) if units <= MOST_ENUMERATED_UNITS else None
-    return _Swaps(
-        panel,
-        units,
-        lambda rng, count: draw_coins(rng, units, count),
-        lambda coins: coins[:, place] * panel.weights,
-        few,
-    )
-
-
-def _make_item_swaps(panel: Panel) -> _Swaps:
-    counts = panel.weights.astype(np.int64)
-    few = None
-    if counts.sum() <= MOST_ENUMERATED_UNITS:
-        row = np.repeat(np.arange(len(counts)), counts)
-        few = enumerate_coins(len(row)) @ (row[:, None] == np.arange(len(counts)))
-    return _Swaps(
-        panel,
-        len(counts),
-        lambda rng, count: _count_heads(rng, counts, count),
-        lambda heads: heads.astype(float),
-        few,
-    )
-
-
-def _count_heads(rng: "Generator", coins: Array, count: int) -> Array:
-    """Return how many of so many coins [U] of each row fall heads, as [count, U]."""
-    heads = np.empty((count, len(coins)), np.int64)
-    few = coins <= FEW_COINS
-    if few.any():
-        starts = np.cumsum(coins[few]) - coins[few]
-        fallen = draw_coins(rng, int(coins[few].sum()), count)
-        heads[:, few] = np.add.reduceat(fallen, starts, axis=1)
-    heads[:, ~few] = rng.binomial(coins[~few], 0.5, (count, int((~few).sum())))
-    return heads
 
 
 def _compute_differences(

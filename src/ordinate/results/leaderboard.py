@@ -173,7 +173,7 @@ class Leaderboard:
             "direction": self.metric.direction,
             "conclusion": self.conclusion,
             "notes": list(self.notes),
-            "test": to_plain(self.test),
+            "test": to_plain(self.test if self.pairs else None),
             "systems": {standing.system: standing.to_dict() for standing in self.standings},
             "pairs": to_plain(self.pairs),
             "baselines": to_plain(self.baselines),
@@ -246,6 +246,9 @@ class LeaderboardBuilder:
         """Return the leaderboard of each metric."""
         boards = {}
         for index, metrics in enumerate(parts := self._split_metrics()):
+            self.part_progress = _make_partial_progress(
+                self.progress, index / len(parts), (index + 1) / len(parts)
+            )
             joint = {metric.expression: self._compare_jointly(metric) for metric in metrics}
             self._exchange_predictions([each for each in joint.values() if each is not None])
             for metric in metrics:
@@ -290,6 +293,7 @@ class LeaderboardBuilder:
             [joint.metric for joint in compared],
             [joint.locate_swapped_pairs() for joint in compared],
             Resampling(choose_swap_count(len(self.panel.systems)), self.settings.seed),
+            self.part_progress,
         )
         for joint, differences in zip(compared, swapped, strict=True):
             joint.decide_by_swaps(differences, self.tested)
@@ -429,6 +433,10 @@ class JointComparison:
     @cached_property
     def apart(self) -> Array:
         """Which systems [S, S] are significantly different, by the bootstrap unless swaps say."""
+        if self.settings.against == AGAINST_ALL:  # stepping down, as the verdicts do
+            apart = np.zeros((len(self.names), len(self.names)), bool)
+            apart[self._list_all_pairs()] = self.differences.adjusted <= self.alpha
+            return apart | apart.T
         return find_significant_pairs(self.values, self.resampled, self.settings.level, self.widest)
 
     def _list_all_pairs(self) -> tuple[Array, Array]:

@@ -174,7 +174,7 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
 def _explain_columns(result: "Comparison") -> str:
     settings = result.settings
     board = next(iter(result.leaderboards.values()))
-    parts = [] if board.test is None else [_describe_test(result, board.test)]
+    parts = [_describe_test(result, board.test)] if board.test and board.pairs else []
     margins = ", and decide margins" if settings.margins else ""
     parts.append(
         f"The intervals of differences are by bootstrap, for all pairs at once{margins}; P(rank 1) "
@@ -307,11 +307,5 @@ def _make_test_grids(tests: "PairTests") -> list[Grid]:
         "stuart_maxwell": "Stuart-Maxwell: same use of levels",
     }
     for name, test in tests.others.items():
-        noun = "degree" if test.degrees_of_freedom == 1 else "degrees"
-        freedom = (
-            "exact"
-            if test.degrees_of_freedom is None
-            else f"{test.degrees_of_freedom} {noun} of freedom"
-        )
-        rows.append((titles[name], format_p_value(test.p), test.note or freedom))
+        rows.append((titles[name], format_p_value(test.p), test.note or test.basis))
     return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", "basis"), tuple(rows))]
