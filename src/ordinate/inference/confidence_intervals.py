@@ -125,6 +125,27 @@ def choose_interval_method(metric: Metric) -> IntervalMethod:
     )
 
 
+def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
+    """Return the bounds of a metric; those of a distance on this scale: from one end to the other.
+
+    >>> from ordinate.metrics import find_metric
+    >>> matrix = ConfusionMatrix.of(["low", "mid"], ["low", "high"], "low,mid,high")
+    >>> compute_attainable_range(find_metric("mae"), matrix)
+    (0, 2.0)
+    """
+    if metric.family != "distance":
+        return metric.bounds
+    size = len(matrix.scale)
+    ends = np.zeros((2, size, size))
+    ends[0, 0, -1] = ends[1, -1, 0] = 1.0
+    values = metric.function(matrix.with_cells(ends), **metric.options)
+    low, high = metric.bounds
+    return (
+        float(np.min(values)) if math.isinf(low) else low,
+        float(np.max(values)) if math.isinf(high) else high,
+    )
+
+
 class _IntervalEstimator:
     def __init__(
         self,
@@ -388,26 +409,12 @@ class _IntervalEstimator:
         undefined: float = 0.0,
     ) -> Estimate:
         low, high = bounds
-        lowest, highest = self._compute_attainable_range(metric)
+        lowest, highest = compute_attainable_range(metric, self.matrix)
         value = self.values[metric.expression]
         low, high = float(np.clip(low, lowest, highest)), float(np.clip(high, lowest, highest))
         if method in ENCLOSING_METHODS:
             low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
-
-    def _compute_attainable_range(self, metric: Metric) -> tuple[float, float]:
-        """Return the range of a distance on this scale: from one end to the other."""
-        if metric.family != "distance":
-            return metric.bounds
-        size = len(self.matrix.scale)
-        ends = np.zeros((2, size, size))
-        ends[0, 0, -1] = ends[1, -1, 0] = 1.0
-        values = metric.function(self.matrix.with_cells(ends), **metric.options)
-        low, high = metric.bounds
-        return (
-            float(np.min(values)) if math.isinf(low) else low,
-            float(np.max(values)) if math.isinf(high) else high,
-        )
 
     # --- values that no resample can move ------------------------------------------------------
 
