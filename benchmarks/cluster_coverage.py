@@ -15,12 +15,30 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
+from cluster_intervals import (
+    TAIL,
+    Array,
+    Ends,
+    Sample,
+    by_bca,
+    by_effective_jackknife,
+    by_jackknife,
+    by_levels,
+    by_percentile,
+    by_percentile_t,
+    by_studentised,
+    by_unbiased_jackknife,
+    enclose,
+    has_trials,
+    reach_bounds,
+)
 from interval_coverage import (
     ENOUGH,
+    FAMILIES,
     FLAT,
+    LARGE,
     LEVEL,
     POOR,
     Result,
@@ -34,17 +52,16 @@ from interval_coverage import (
     whole,
 )
 from interval_coverage import METRICS as FIRST_METRICS
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.clusters import (
-    LevelTrials,
+    FEWEST_CLUSTERS,
+    FEWEST_HOLDING,
+    LARGEST_SHARE,
     delete_each_cluster,
-    jackknife_error,
-    list_level_trials,
-    mover_of_clusters,
-    worst_of_clusters,
 )
-from ordinate.inference.confidence_intervals import FEWEST_DEFINED_SHARE, compute_attainable_range
-from ordinate.inference.delta_method import compute_bounded_interval, compute_influence
+from ordinate.inference.confidence_intervals import choose_cluster_method, compute_attainable_range
+from ordinate.inference.delta_method import compute_influence
 from ordinate.inference.resampling import Resampling, resample_clusters, resample_metrics
 from ordinate.inference.small_samples import (
     make_posterior_sampler,
@@ -52,19 +69,18 @@ from ordinate.inference.small_samples import (
     wilson_interval,
 )
 from ordinate.metrics import Metric, find_metric
+from ordinate.results.arguments import DEFAULT_METRICS
 from ordinate.summaries import ConfusionMatrix
 from writing import markdown, wrapped
 
-Array = NDArray[Any]
-Ends = tuple[Array, Array]  # lower and upper bounds [R]
 SEED = 1_000
-TAIL = (1.0 + LEVEL) / 2.0
 METRICS = (*FIRST_METRICS, find_metric("linear_kappa"))
 COMPOSITION = 0.2  # latent correlation of the gold levels of a cluster
 LIKENESS = 0.5  # latent correlation of the errors of two systems
-LINEARISED = 300  # replicates of the linearised method, which takes them one by one
+BOOTSTRAPPED, LINEARISED = 1_000, 200  # the first replicates get the methods that take longer
 BLOCK = 400_000  # items drawn at once
 CELLS = 4_000_000  # cells of resampled matrices held at once
+MOST = 0.95  # of the reports must warn where coverage is poor
 HELD = (1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20)  # clusters with the rarest level: strata begin here
 
 
@@ -103,7 +119,7 @@ def designs() -> list[Design]:
     ]
     corners = product((10, 100), ("equal", "a third"), (3, 10), (1, 100))
     for index, (count, sizes, levels, ratio) in enumerate(corners):
-        strong = bin(index).count("1") % 2  # half of the cross of five factors
+        strong = index.bit_count() % 2  # half of the cross of five factors
         shared = ("severity", "difficulty")[index % 2]
         cells.append(Design(count, 10, sizes, levels, ratio, 0.6 * strong, shared))
     cells += [Design(100, 10, "equal", 5, 1, rho, "difficulty") for rho in (0.0, 0.3, 0.6)]
@@ -181,7 +197,7 @@ def draw_systems(design: Design, sizes: Array, count: int, rng: Any) -> tuple[Ar
 
 
 def predict(design: Design, gold: Array, error: Array, rng: Any) -> Array:
-    """Return predictions: errors decide on the level, or on the distance, with a coin for the side."""
+    """Return predictions: errors decide on the level, or on the distance (a coin on the side)."""
     chances = scatter(design.levels, steepness(design.levels))
     if design.shared == "severity":
         return take_quantile(chances, gold, error)
@@ -211,209 +227,6 @@ def count_clusters(
         (np.arange(len(gold))[:, None] + 0 * cluster, cluster + 0 * gold, gold, predicted), shape
     )
     return np.bincount(key.reshape(-1), minlength=math.prod(shape)).reshape(shape).astype(float)
-
-
-# --- the intervals of many samples at once -------------------------------------------------------
-
-
-class Sample(NamedTuple):
-    """A metric, or a difference, in all replicates of a block.
-
-    `value` [R], `without` [R, G] each cluster, `resampled` [R, B] with clusters drawn `times`
-    [B, G], `clusters` the tables (none for a difference), `bounds` those of the metric.
-    """
-
-    value: Array
-    without: Array
-    resampled: Array
-    times: Array
-    clusters: ConfusionMatrix | None
-    bounds: tuple[float, float]
-    sizes: Array
-
-    @property
-    def freedom(self) -> int:
-        """The degrees of freedom of Student's variable."""
-        return self.without.shape[1] - 1
-
-
-def reach_bounds(sample: Sample, error: Array, reach: float, centre: Array | None = None) -> Ends:
-    """Return the interval so many errors around the values, on a scale without bounds."""
-    low, high = sample.bounds
-    centre = sample.value if centre is None else np.clip(centre, low, high)
-    ends = [
-        compute_bounded_interval(value, spread, sample.bounds, reach)
-        if spread >= FLAT and low + FLAT < value < high - FLAT
-        else (value, value if spread >= 0 else math.nan)
-        for value, spread in zip(centre.tolist(), error.tolist(), strict=True)
-    ]
-    return tuple(np.array(ends).reshape(-1, 2).T)  # type: ignore[return-value]
-
-
-def by_jackknife(sample: Sample) -> Ends:
-    """Delete-one-cluster jackknife, Student's t with a degree less than there are clusters."""
-    error = jackknife_error(sample.value, sample.without)
-    return reach_bounds(sample, error, stdtrit(sample.freedom, TAIL))
-
-
-def by_effective_jackknife(sample: Sample) -> Ends:
-    """The same, with as many degrees as equal clusters of the same sum of squared sizes have."""
-    effective = sample.sizes.sum() ** 2 / (sample.sizes**2).sum()
-    error = jackknife_error(sample.value, sample.without)
-    return reach_bounds(sample, error, stdtrit(effective - 1.0, TAIL))
-
-
-def by_unbiased_jackknife(sample: Sample) -> Ends:
-    """The jackknife around its value without bias, enclosing the value."""
-    count = sample.freedom + 1
-    centre = count * sample.value - sample.freedom * np.nanmean(sample.without, axis=1)
-    error = jackknife_error(sample.value, sample.without)
-    low, high = reach_bounds(sample, error, stdtrit(sample.freedom, TAIL), centre)
-    return np.minimum(low, sample.value), np.maximum(high, sample.value)
-
-
-def take_quantiles(ordered: Array, shares: Array) -> Array:
-    """Return quantiles of sorted values [R, B], undefined ones last; nan where these are most."""
-    defined = (~np.isnan(ordered)).sum(axis=1)
-    place = np.clip(shares, 0.0, 1.0) * np.maximum(defined - 1, 0)
-    place = np.where(np.isnan(place), 0.0, place)
-    left = np.floor(place).astype(int)
-    right = np.minimum(left + 1, np.maximum(defined - 1, 0))
-    rows = np.arange(len(ordered))
-    found = ordered[rows, left] + (place - left) * (ordered[rows, right] - ordered[rows, left])
-    few = defined < FEWEST_DEFINED_SHARE * ordered.shape[1]
-    return np.where(few | np.isnan(shares + 0.0 * place), np.nan, found)
-
-
-def by_percentile(sample: Sample, ordered: Array) -> Ends:
-    """The percentile bootstrap of clusters."""
-    low, high = (take_quantiles(ordered, np.full(len(ordered), s)) for s in (1 - TAIL, TAIL))
-    return low, high
-
-
-def by_percentile_t(sample: Sample, ordered: Array) -> Ends:
-    """Percentiles at the tails of Student's t, and for the variance of a sample of clusters."""
-    count = sample.freedom + 1
-    tail = ndtr(math.sqrt(count / sample.freedom) * stdtrit(sample.freedom, TAIL))
-    low, high = (take_quantiles(ordered, np.full(len(ordered), s)) for s in (1 - tail, tail))
-    return low, high
-
-
-def by_bca(sample: Sample, ordered: Array) -> Ends:
-    """BCa with the acceleration from deleting clusters; percentile where it is undefined."""
-    value = sample.value[:, None]
-    tied = np.isclose(ordered, value, rtol=1e-12, atol=1e-12)
-    defined = np.maximum((~np.isnan(ordered)).sum(axis=1), 1)
-    below = (((ordered < value) & ~tied).sum(axis=1) + tied.sum(axis=1) / 2.0) / defined
-    pull = np.nanmean(sample.without, axis=1, keepdims=True) - sample.without
-    spread = np.nansum(pull**2, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        acceleration = np.nansum(pull**3, axis=1) / (6.0 * spread**1.5)
-        shift, ends = ndtri(below), []
-        for tail in (1 - TAIL, TAIL):
-            reach = shift + ndtri(tail)
-            share = ndtr(shift + reach / (1.0 - acceleration * reach))
-            share = np.where((acceleration * reach < 1.0) & (0 < below) & (below < 1), share, np.nan)
-            ends.append(take_quantiles(ordered, share))
-    low, high = by_percentile(sample, ordered)
-    undefined = np.isnan(ends[0]) | np.isnan(ends[1]) | ((ends[1] - ends[0] < FLAT) & (high > low))
-    return (
-        np.where(undefined, np.minimum(low, sample.value), ends[0]),
-        np.where(undefined, np.maximum(high, sample.value), ends[1]),
-    )
-
-
-def by_studentised(sample: Sample) -> Ends:
-    """Studentised bootstrap; the errors of resamples come from the deletions in the sample."""
-    pulls = np.nan_to_num(sample.value[:, None] - sample.without)
-    count = sample.freedom + 1
-    first, second = pulls @ sample.times.T / count, pulls**2 @ sample.times.T
-    spread = np.sqrt(np.maximum((second - count * first**2) * (count - 1) / count, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = to_unbounded(sample.resampled, sample.bounds)
-        moved -= to_unbounded(sample.value, sample.bounds)[:, None]
-        scale = spread * unbounded_slope(sample.resampled, sample.bounds)
-        ratio = np.where(scale > FLAT, moved / scale, np.nan)
-    ordered = np.sort(np.where(np.isfinite(ratio), ratio, np.nan), axis=1)
-    low, high = by_percentile(sample, ordered)
-    error = jackknife_error(sample.value, sample.without)
-    middle = to_unbounded(sample.value, sample.bounds)
-    with np.errstate(invalid="ignore"):
-        step = error * unbounded_slope(sample.value, sample.bounds)
-        ends = [from_unbounded(middle - end * step, sample.bounds) for end in (high, low)]
-    flat = ~(error >= FLAT) | ~np.isfinite(middle)
-    return tuple(np.where(flat, sample.value, end) for end in ends)  # type: ignore[return-value]
-
-
-# The scale without bounds, as the package has it for one value at a time.
-
-
-def to_unbounded(value: Array, bounds: tuple[float, float]) -> Array:
-    """Return the logit, the logarithm or the value itself."""
-    low, high = bounds
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = 0.0 if math.isinf(low) else np.log(value - low)
-        below = 0.0 if math.isinf(high) else np.log(high - value)
-        return value.copy() if math.isinf(low) and math.isinf(high) else above - below
-
-
-def unbounded_slope(value: Array, bounds: tuple[float, float]) -> Array:
-    """Return the derivative of that scale."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = [1.0 / np.abs(value - end) for end in bounds if math.isfinite(end)]
-    return sum(slopes[1:], slopes[0]) if slopes else np.ones_like(value)
-
-
-def from_unbounded(point: Array, bounds: tuple[float, float]) -> Array:
-    """Return the value of a point on that scale."""
-    low, high = bounds
-    with np.errstate(over="ignore"):
-        if math.isinf(low) and math.isinf(high):
-            return point
-        if math.isinf(high):
-            return low + np.exp(point)
-        if math.isinf(low):
-            return high - np.exp(-point)
-        return low + (high - low) / (1.0 + np.exp(-point))
-
-
-# --- methods for shares and levels ---------------------------------------------------------------
-
-
-def by_levels(metric: Metric, sample: Sample, *, pooled: bool = False) -> Ends:
-    """Wilson's bounds of levels at deflated sizes with Student's t; `pooled`: by the plain D."""
-    assert sample.clusters is not None
-    trials = list_level_trials(metric, sample.clusters)
-    assert trials is not None
-    effect = pooled_design_effect(trials) if pooled else None
-    if metric.macro == "worst":
-        tail = (1.0 + LEVEL ** (1.0 / trials.levels)) / 2.0
-        return worst_of_clusters(trials, stdtrit(sample.freedom, tail), metric.direction, effect)
-    reach = np.full(len(sample.value), stdtrit(sample.freedom, TAIL))
-    return mover_of_clusters(trials, reach, effect)
-
-
-def enclose(first: Ends, second: Ends) -> Ends:
-    """Return the outer bounds of two methods."""
-    return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
-
-
-def pooled_design_effect(trials: LevelTrials) -> Array:
-    """Return D from the sums of residuals within clusters and levels, one level beside another."""
-    cells, costs = trials.cells, trials.costs
-    pooled, count = cells.sum(axis=-3), cells.shape[-3]
-    n = pooled.sum(axis=-1)
-    residual = costs - ((pooled * costs).sum(axis=-1) / np.where(n > 0, n, 1.0))[..., None]
-    sums = (cells * residual[..., None, :, :]).sum(axis=-1)
-    alone = (pooled * residual**2).sum(axis=(-2, -1))
-    inflated = count / (count - 1.0) * (sums**2).sum(axis=(-2, -1))
-    ratio = np.maximum(1.0, inflated / np.where(alone > 0, alone, 1.0))
-    return np.where(alone > 0, ratio, n.sum(axis=-1) / count)
-
-
-def has_trials(metric: Metric) -> bool:
-    """Tell whether a metric is made of shares of levels."""
-    return metric.share or metric.macro is not None
 
 
 # --- one cell of the design ----------------------------------------------------------------------
@@ -467,14 +280,14 @@ def study(design: Design, replicates: int, resamples: int) -> list[Row]:
     times = resample_clusters(np.random.default_rng([SEED, 0]), design.clusters, resamples)
     for tables in samples(design, replicates):
         facts.append(describe_samples(tables[0]))
-        left = max(0, LINEARISED - sum(len(each.stratum) for each in facts[:-1]))
-        for key, ends in block_intervals(design, tables, times, left):
+        done = sum(len(each.stratum) for each in facts[:-1])
+        for key, ends in block_intervals(design, tables, times, done):
             bounds.setdefault(key, []).append(ends)
-    return make_rows(design, replicates, bounds, facts)
+    return make_rows(design, bounds, facts)
 
 
 class Facts(NamedTuple):
-    """Of a block of samples: the stratum of each, clusters with each level, and what alike means."""
+    """Of a block of samples: the stratum of each, clusters by level, how alike errors are."""
 
     stratum: Array
     held: Array
@@ -501,12 +314,13 @@ def describe_samples(tables: Array) -> Facts:
 
 
 def block_intervals(
-    design: Design, tables: tuple[Array, Array], times: Array, linearised: int
+    design: Design, tables: tuple[Array, Array], times: Array, done: int
 ) -> Iterator[tuple[tuple[str, str, str], Ends]]:
     """Return the intervals of each metric by each method, and those of its difference."""
     base, sizes = empty(design.levels), cluster_sizes(design)
     clusters = [base.with_cells(cells) for cells in tables]
-    resampled = resample_all(base, tables, times)
+    resampled = resample_all(base, tables, times, max(0, BOOTSTRAPPED - done))
+    linearised = max(0, LINEARISED - done)
     for metric in METRICS:
         found = []
         for system, drawn in zip(clusters, resampled, strict=True):
@@ -528,13 +342,16 @@ def block_intervals(
 
 
 def resample_all(
-    base: ConfusionMatrix, tables: tuple[Array, Array], times: Array
+    base: ConfusionMatrix, tables: tuple[Array, Array], times: Array, most: int
 ) -> list[dict[str, Array]]:
-    """Return each metric [R, B] of each system on clusters that are drawn for both."""
+    """Return each metric [R, B] of each system on clusters that are drawn for both.
+
+    Of at most so many replicates.
+    """
     found = []
-    for cells in tables:
+    for cells in (some[:most] for some in tables):
         count, _, size, columns = cells.shape
-        flat = cells.reshape(count, cells.shape[1], -1)
+        flat = cells.reshape(count, cells.shape[1], size * columns)
         step = max(1, CELLS // (len(times) * flat.shape[-1]))
         parts: dict[str, list[Array]] = {metric.name: [] for metric in METRICS}
         for start in range(0, count, step):
@@ -543,7 +360,8 @@ def resample_all(
             for metric in METRICS:
                 values = metric.compute_from_expected(matrices, base)
                 parts[metric.name].append(np.asarray(values).reshape(-1, len(times)))
-        found.append({name: np.concatenate(values) for name, values in parts.items()})
+        none = np.zeros((0, len(times)))
+        found.append({name: np.concatenate([none, *values]) for name, values in parts.items()})
     return found
 
 
@@ -554,10 +372,11 @@ def intervals(
     yield "jackknife", by_jackknife(sample)
     yield "jackknife-e", by_effective_jackknife(sample)
     ordered = np.sort(sample.resampled, axis=1)
-    yield "percentile", by_percentile(sample, ordered)
-    yield "percentile-t", by_percentile_t(sample, ordered)
-    yield "bca", by_bca(sample, ordered)
-    yield "studentised", by_studentised(sample)
+    part = sample.head(len(ordered))
+    yield "percentile", by_percentile(ordered)
+    yield "percentile-t", by_percentile_t(part, ordered)
+    yield "bca", by_bca(part, ordered)
+    yield "studentised", by_studentised(part)
     if metric.smooth:
         yield "t", by_linearisation(metric, sample, clusters, linearised)
     if sample.clusters is not None:
@@ -584,8 +403,7 @@ def by_linearisation(
             pulls = pulls + sign * pull
         size = len(pulls)
         errors.append(math.sqrt(size / (size - 1) * ((pulls - pulls.mean()) ** 2).sum()))
-    part = sample._replace(value=sample.value[:count])
-    return reach_bounds(part, np.array(errors), stdtrit(sample.freedom, TAIL))
+    return reach_bounds(sample.head(count), np.array(errors), stdtrit(sample.freedom, TAIL))
 
 
 class Fallback:
@@ -622,9 +440,7 @@ class Fallback:
         return min(low, value), max(high, value)
 
 
-def make_rows(
-    design: Design, replicates: int, bounds: Bounds, facts: Sequence[Facts]
-) -> list[Row]:
+def make_rows(design: Design, bounds: Bounds, facts: Sequence[Facts]) -> list[Row]:
     """Return what each method did."""
     truth = truths(design)
     strata = np.concatenate([each.stratum for each in facts])
@@ -660,12 +476,431 @@ def measure(
     return [float(x) for x in (*means, *shares)], np.array(counts, int).tolist()
 
 
+# --- what follows from it ------------------------------------------------------------------------
+
+BY_FORMULA = ("jackknife", "jackknife-e", "jackknife-u", "mover", "mover-p", "outer", "t")
+KINDS = ("value", "difference")
+OF_LEVELS = ("wilson", "mover", "simultaneous")  # what the package calls them
+
+
+def default_of(kind: str, metric: Metric) -> str:
+    """Return the method of the package, by its name here."""
+    if kind == "difference":
+        return "jackknife"
+    method = choose_cluster_method(metric, empty(3).with_cells(np.eye(3)[None]))
+    return "mover" if method in OF_LEVELS else method
+
+
+def related(rows: Iterable[Row]) -> list[Result]:
+    """Return the rows that say something, with their widths beside percentile's."""
+    rows = [row for row in rows if not math.isnan(row.coverage)]
+    plain = {
+        (row.design, row.kind, row.metric): row.mean_width
+        for row in rows
+        if row.method == "percentile"
+    }
+    found = []
+    for row in rows:
+        beside = plain.get((row.design, row.kind, row.metric), 0.0)
+        width = row.mean_width / beside if beside > 0 else math.nan
+        found.append(Result(row, family(find_metric(row.metric)), row.method, width))
+    return found
+
+
+def verdicts(found: Sequence[Result], kind: str, name: str) -> dict[str, Verdict]:
+    """Return what the results say of the methods that every metric of a family has."""
+    members = {metric.name for metric in METRICS if family(metric) == name}
+    some = [each for each in found if each.row.kind == kind and each.family == name]
+    by_method: dict[str, list[Result]] = {}
+    for each in some:
+        by_method.setdefault(each.method, []).append(each)
+    return {
+        method: verdict(results)
+        for method, results in by_method.items()
+        if {each.row.metric for each in results} == members
+    }
+
+
+def defaults(rows: Iterable[Row], kind: str) -> dict[tuple[Design, str], Row]:
+    """Return what the package does, by cell and metric."""
+    usual = {metric.name: default_of(kind, metric) for metric in METRICS}
+    return {
+        (row.design, row.metric): row
+        for row in rows
+        if row.kind == kind and row.method == usual[row.metric]
+    }
+
+
+def largest_share(design: Design) -> float:
+    """Return the share of the items in the largest cluster."""
+    sizes = cluster_sizes(design)
+    return float(sizes.max() / sizes.sum())
+
+
+def is_expected_to_hold(row: Row) -> bool:
+    """Tell whether a cell has enough of everything: what the package promises to cover."""
+    return (
+        row.clusters * row.items >= LARGE
+        and row.clusters >= FEWEST_CLUSTERS
+        and largest_share(row.design) <= LARGEST_SHARE
+        and row.held >= FEWEST_HOLDING
+    )
+
+
+def warned_share(row: Row) -> float:
+    """Return the share of the replicates whose report warns, or has no interval."""
+    few = row.clusters < FEWEST_CLUSTERS or largest_share(row.design) > LARGEST_SHARE
+    if few:
+        return 1.0
+    if not find_metric(row.metric).macro:
+        return row.nowhere
+    counts = row.strata[0]
+    doubtful = sum(counts[: HELD.index(FEWEST_HOLDING)]) + counts[-1]
+    return row.nowhere + (1.0 - row.nowhere) * doubtful / sum(counts)
+
+
+def check(designs: Iterable[Design]) -> None:
+    """Stop if the package has other intervals, or other doubts, than the study."""
+    for design in designs:
+        tables = next(samples(design, 3))
+        times = resample_clusters(np.random.default_rng(0), design.clusters, 100)
+        found = dict(block_intervals(design, tables, times, 0))
+        strata = describe_samples(tables[0]).stratum
+        for index, cells in enumerate(tables[0]):
+            clusters = empty(design.levels).with_cells(cells)
+            settings = ConfidenceIntervals(LEVEL, resamples=200)
+            for name, each in estimate_metrics(METRICS, clusters, settings).items():
+                method = default_of("value", find_metric(name))
+                ours = [float(end[index]) for end in found["value", name, method]]
+                if not np.allclose(ours, (each.low, each.high), equal_nan=True):
+                    raise SystemExit(f"{design}: {name} is {each}, here {ours}.")
+                row = Row(
+                    *design, "value", name, method, 1, *[0.0] * 12, count_stratum(strata[index])
+                )
+                if bool(each.note) != bool(warned_share(row)):
+                    raise SystemExit(f"{design}: {name} says {each.note!r}, here {row}.")
+
+
+def count_stratum(stratum: int) -> list[list[int]]:
+    """Return the strata of a single replicate."""
+    one = [int(index == stratum) for index in range(len(HELD) + 1)]
+    return [one, one]
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+METHODS = {
+    "t": "Student's t with the error of the clusters' sums of influence, on an unbounded scale",
+    "jackknife": "delete-one-cluster jackknife with Student's t, on an unbounded scale",
+    "jackknife-e": "the same with the degrees of freedom of (Σn)²/Σn² clusters of sizes n",
+    "jackknife-u": "the jackknife around its bias-corrected value, enclosing the value",
+    "mover": "shares and metrics over levels: Wilson's bounds of each level with Student's t, its "
+    "items divided by a design effect D, combined by MOVER (of the worst level: simultaneous "
+    "bounds). D is the variance from deleting clusters over that of Wilson's intervals. F1 of a "
+    "level is 2J/(1 + J) of the share J of right items among those of the level, gold or predicted",
+    "mover-p": "the same with D from the squared sums of residuals in each cluster and level",
+    "outer": "the outer bounds of jackknife and mover",
+    "percentile": "the percentile bootstrap of clusters",
+    "percentile-t": "percentiles at Φ(±√(G/(G−1)) t) for Student's t",
+    "bca": "BCa, with the acceleration from deleting clusters; percentile where it is undefined",
+    "studentised": "the studentised bootstrap, errors of resamples from the jackknife's deletions",
+}
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Return the whole page in Markdown."""
+    found = related(rows)
+    parts = [
+        "# Coverage of the confidence intervals of clusters",
+        wrapped(summarise(rows)),
+        *about(rows),
+        "## Which method each family gets",
+        wrapped(RULE),
+        *(choice_table(found, kind) for kind in KINDS),
+        "## Methods by family",
+        *(part for kind in KINDS for part in (f"### Of a {kind}", family_table(found, kind))),
+        "## What the package promises",
+        *map(wrapped, acceptance(rows)),
+        poor_table(rows),
+        "## By the number of clusters that hold the rarest level",
+        wrapped(STRATA),
+        strata_table(rows),
+        "## All cells",
+        wrapped(CELLS_SHOWN),
+        *(part for kind in KINDS for part in cell_tables(rows, kind)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+RULE = (
+    "The rule of the [first study](interval-coverage.md), over all cells here: the shortest method "
+    f"whose mean coverage is at least {whole(ENOUGH)}, else the one that covers most; widths are "
+    "relative to percentile in the same cell, and of methods within 2 % of the shortest one "
+    "without resamples comes first. In brackets the mean coverage in percent; bold where no method "
+    "reaches the required coverage. The last column is what the package does."
+)
+STRATA = (
+    "Coverage in percent of the default intervals of metrics over levels, by the number of "
+    "clusters that hold the rarest gold level of the sample, over all cells with at least "
+    f"{FEWEST_CLUSTERS} clusters and none above {whole(LARGEST_SHARE)} of the items; last, samples "
+    "whose gold lacks a declared level. A dash: fewer than 200 samples."
+)
+CELLS_SHOWN = (
+    "Coverage in percent, and the mean width in brackets. G clusters of m items on average, with "
+    "sizes as named, K levels, gold shares from the commonest level to the rarest, ρ the latent "
+    "correlation of errors and what clusters share. *held* is the expected number of clusters "
+    "that hold the rarest level, *ICC* the intraclass correlation of signed errors and of "
+    "absolute errors that results."
+)
+
+
+def summarise(rows: Sequence[Row]) -> str:
+    """Return the verdict in a sentence or two."""
+    held, total = count_held(rows)
+    old = [row for row in rows if row.kind == "value" and row.method == "t"]
+    worst = min(old, key=lambda row: row.coverage)
+    return (
+        "With clusters, the jackknife over clusters with Student's t, and for shares and metrics "
+        "over levels Wilson's intervals of the levels at deflated sizes, cover "
+        f"{percent(held / total)} % of the cells that have enough of everything with at least "
+        f"{whole(ENOUGH)} (less two Monte Carlo standard errors); Student's t of cluster "
+        f"influences, the former default, fell to {percent(worst.coverage)} %."
+    )
+
+
+def count_held(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return in how many cases of the expectation the default metrics hold it, and of how many."""
+    cases = [
+        row
+        for (_, name), row in defaults(rows, "value").items()
+        if name in DEFAULT_METRICS and is_expected_to_hold(row)
+    ]
+    return sum(row.coverage >= ENOUGH - 2.0 * noise(row) for row in cases), len(cases)
+
+
+def noise(row: Row) -> float:
+    """Return the Monte Carlo standard error at the required coverage."""
+    return standard_error(ENOUGH, row.replicates)
+
+
+INTRODUCTION = (
+    f"`make coverage-clusters` writes this page: how often nominal {whole(LEVEL)} intervals cover, "
+    "for the value of a system and for the difference of two equal systems, where items of one "
+    "writer, topic or document are alike."
+)
+POPULATION = (
+    "Gold levels and errors are quantiles of normal variables, of which a part is common to the "
+    "items of a cluster, so that each item has the distribution of a population whose table is "
+    "known exactly: gold shares fall geometrically from the first level to the last, predictions "
+    "scatter around gold as in the first study. Gold levels of a cluster have a latent correlation "
+    f"of {COMPOSITION:g}, errors one of ρ, errors of two systems on an item {LIKENESS:g}. What a "
+    "cluster shares is how severely it is graded (the level predicted), or how difficult it is "
+    "(the distance from gold, with a coin for the side)."
+)
+
+
+def about(rows: Sequence[Row]) -> list[str]:
+    """Return what was simulated, in paragraphs."""
+    cells = len({row.design for row in rows})
+    design = (
+        f"The design was fixed beforehand: {cells} cells, a fraction of the cross of 5 to 200 "
+        "clusters, equal or unequal (log-normal) sizes or one cluster with a third of the items, 3 "
+        "to 10 levels, balanced to 1:100 gold, ρ of 0 to 0.6: a centre, one factor at a time, half "
+        "of the corners, 100 equal clusters of balanced gold, and the cells in which the former "
+        "default was known to fail. Seeds are fixed."
+    )
+    methods = "\n".join(wrapped(f"- **{name}**: {text}.", "  ") for name, text in METHODS.items())
+    return [*map(wrapped, (INTRODUCTION, POPULATION, design, replication(rows))), methods]
+
+
+def replication(rows: Sequence[Row]) -> str:
+    """Return how often a cell was simulated, and the Monte Carlo error that this leaves."""
+    all_of_them, bootstrapped, linearised = (
+        max((row.replicates for row in rows if row.method == method), default=1)
+        for method in ("jackknife", "percentile", "t")
+    )
+    errors = [
+        f"{100 * standard_error(LEVEL, count):.1f}"
+        for count in (all_of_them, bootstrapped, linearised)
+    ]
+    return (
+        f"Each cell has {all_of_them:,} replicates, the bootstrap methods the first "
+        f"{bootstrapped:,} with 400 resamples, linearisation the first {linearised:,}. A coverage "
+        f"of {whole(LEVEL)} has a standard error of {errors[0]}, {errors[1]} and {errors[2]} "
+        "points. Where the interval of a value has no width, the Dirichlet posterior with a "
+        "cluster as one item stands in, as in the package."
+    )
+
+
+def parts_of(found: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return the results of all cells, and of some."""
+    return {
+        "all": list(found),
+        "G ≤ 20": [each for each in found if each.row.clusters <= 20],
+        "G ≥ 29": [each for each in found if each.row.clusters >= 29],
+        "no large cluster": [e for e in found if largest_share(e.row.design) <= LARGEST_SHARE],
+        "1:100": [each for each in found if each.row.ratio == 100],
+        "balanced": [each for each in found if each.row.ratio == 1],
+    }
+
+
+def choice_table(found: Sequence[Result], kind: str) -> str:
+    """Return which method the rule picks in each family, and from parts of the design."""
+    parts = parts_of(found)
+    rows = []
+    for name in FAMILIES:
+        known = [verdicts(part, kind, name) for part in parts.values()]
+        shipped = {default_of(kind, m) for m in METRICS if family(m) == name}
+        rows.append([name, *(name_choice(each) for each in known), ", ".join(sorted(shipped))])
+    return markdown([f"{kind} of", *parts, "package"], rows)
+
+
+def name_choice(known: Mapping[str, Verdict]) -> str:
+    """Return the picked method with its coverage, bold where that is too low."""
+    if not known:
+        return "–"
+    method = pick(known, BY_FORMULA)
+    text = f"{method} ({percent(known[method].coverage)})"
+    return text if known[method].coverage >= ENOUGH else f"**{text}**"
+
+
+def family_table(found: Sequence[Result], kind: str) -> str:
+    """Return the verdict of each method of each family, the pick of the rule in bold."""
+    rows = []
+    for name in FAMILIES:
+        known = verdicts(found, kind, name)
+        best = pick(known, BY_FORMULA)
+        for method, each in known.items():
+            numbers = map(percent, (each.coverage, each.enough, each.left, each.right))
+            worst: Any = each.worst
+            title = f"**{method}**" if method == best else method
+            rows.append([name, title, *numbers, f"{each.width:.2f}", percent(worst.coverage)])
+            rows[-1].append(f"`{worst.metric}`, {place(worst.design)}")
+    head = ["family", "method", "coverage", "enough", "left", "right", "width", "worst", "where"]
+    return markdown(head, rows)
+
+
+def acceptance(rows: Sequence[Row]) -> list[str]:
+    """Return in three paragraphs whether the expectation holds, and whether doubts are voiced."""
+    held, total = count_held(rows)
+    values = list(defaults(rows, "value").values())
+    cases = [*values, *defaults(rows, "difference").values()]
+    poor = [row for row in cases if row.coverage < POOR]
+    silent = [row for row in poor if warned_share(row) < MOST]
+    calm = [r for r in values if (r.ratio, r.clusters, r.sizes) == (1, 100, "equal")]
+    coverage = (
+        f"**Coverage.** Of the {total} cases of a cell and a default metric with N ≥ {LARGE}, at "
+        f"least {FEWEST_CLUSTERS} clusters, none above {whole(LARGEST_SHARE)} of the items, and "
+        f"the rarest level expected in at least {FEWEST_HOLDING} clusters, {held} "
+        f"({percent(held / max(total, 1))} %, required 90 %) cover {whole(ENOUGH)} less two Monte "
+        "Carlo standard errors or more; their coverage and widths are in the table of all cells, "
+        "marked with an asterisk. Items without clusters are in the first study."
+    )
+    doubts = (
+        f"**Doubts are voiced.** {len(poor)} of {len(cases)} cases (values and differences, all "
+        f"metrics) cover less than {whole(POOR)}; in {len(poor) - len(silent)} of them at least "
+        f"{whole(MOST)} of the reports warn or have no interval. Those that do not: "
+        f"{list_cases(silent)}."
+    )
+    loudest = max(map(warned_share, calm), default=0.0)
+    calmness = (
+        "**And not in vain.** In the balanced cells with 100 equal clusters at most "
+        f"{percent(loudest)} % of the reports warn."
+    )
+    return [coverage, doubts, calmness]
+
+
+def list_cases(rows: Sequence[Row]) -> str:
+    """Return cases in words."""
+    return (
+        "; ".join(
+            f"{row.kind} of `{row.metric}`, {place(row.design)} ({percent(row.coverage)} % cover, "
+            f"{percent(warned_share(row))} % warn)"
+            for row in rows
+        )
+        or "none"
+    )
+
+
+def poor_table(rows: Sequence[Row]) -> str:
+    """Return the cases that the default covers badly, with the share of reports that warn."""
+    table = [
+        [kind, f"`{name}`", place(design), percent(row.coverage), percent(warned_share(row))]
+        for kind in KINDS
+        for (design, name), row in defaults(rows, kind).items()
+        if row.coverage < POOR
+    ]
+    return markdown(["of a", "metric", "cell", "coverage", "warn"], table) if table else ""
+
+
+def strata_table(rows: Sequence[Row]) -> str:
+    """Return the coverage of metrics over levels by the clusters that hold the rarest level."""
+    ends = [*(start - 1 for start in HELD[1:]), None]
+    heads = [
+        f"{start}" if end == start else f"{start} to {end}" if end else f"{start} or more"
+        for start, end in zip(HELD, ends, strict=True)
+    ]
+    table = []
+    for kind in KINDS:
+        for metric in METRICS:
+            if metric.macro:
+                cells = [
+                    row.strata
+                    for (_, name), row in defaults(rows, kind).items()
+                    if name == metric.name and row.strata and not is_always_doubtful(row)
+                ]
+                total, covered = np.array(cells).sum(axis=0)
+                shares = [
+                    percent(inside / count) if count >= 200 else "–"
+                    for count, inside in zip(total, covered, strict=True)
+                ]
+                table.append([kind, f"`{metric.name}`", *shares])
+    return markdown(["of a", "metric", *heads, "level absent"], table)
+
+
+def is_always_doubtful(row: Row) -> bool:
+    """Tell whether the clusters alone make intervals unsure."""
+    return row.clusters < FEWEST_CLUSTERS or largest_share(row.design) > LARGEST_SHARE
+
+
+def cell_tables(rows: Sequence[Row], kind: str) -> Iterator[str]:
+    """Return the coverage and width of the default in every cell: default metrics, then others."""
+    known = defaults(rows, kind)
+    designs = list(dict.fromkeys(design for design, _ in known))
+    others = [metric.name for metric in METRICS if metric.name not in DEFAULT_METRICS]
+    for title, names in (("default metrics", DEFAULT_METRICS), ("other metrics", others)):
+        table = []
+        for design in designs:
+            first = known[design, names[0]]
+            mark = " *" if is_expected_to_hold(first) else ""
+            facts = f"{first.held:.1f}", f"{first.error_icc:.2f}, {first.distance_icc:.2f}"
+            shown = [show_case(known[design, name]) for name in names]
+            table.append([place(design) + mark, *facts, *shown])
+        yield f"### Of a {kind}, {title}"
+        yield markdown(["cell", "held", "ICC", *(f"`{name}`" for name in names)], table)
+
+
+def show_case(row: Row) -> str:
+    """Return a coverage and a width."""
+    return f"{percent(row.coverage)} ({row.mean_width:.2f})"
+
+
+def place(design: Design) -> str:
+    """Return a cell of the design in words."""
+    sizes = {"equal": "", "unequal": " unequal", "a third": " (a third in one)"}[design.sizes]
+    return (
+        f"G {design.clusters}, m {design.items}{sizes}, K {design.levels}, 1:{design.ratio}, "
+        f"ρ {design.correlation:g} {design.shared}"
+    )
+
+
 def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
     options = parse_options("Study intervals of clusters.", "cluster-coverage", resamples=400)
     work = partial(study, replicates=options.replicates, resamples=options.resamples)
     cells = quick_designs() if options.quick else designs()
-    rows = simulate(cells, work, Row, options)
+    check(quick_designs())
+    publish(page(simulate(cells, work, Row, options)), options)
 
 
 if __name__ == "__main__":

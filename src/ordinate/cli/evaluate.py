@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 METHODS = (
     *("delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys"),
-    "t",
+    *("jackknife", "t"),
 )
 STRATIFIED = "stratified"
 DEFAULT_BINS = 10

@@ -70,7 +70,7 @@ class LevelTrials(NamedTuple):
 
 def list_level_trials(metric: Metric, clusters: ConfusionMatrix) -> LevelTrials | None:
     """Return the trials behind a share of items or a metric over levels; None for other metrics."""
-    if len(clusters.scale) > MOST_LEVELS:
+    if len(clusters.scale) > MOST_LEVELS or np.isnan(clusters.squares).any():
         return None
     cells, squares = clusters.weights, clusters.squares.sum(axis=CLUSTER_AXIS)
     pooled = cells.sum(axis=CLUSTER_AXIS)
@@ -200,3 +200,34 @@ def worst_of_clusters(
     _, low, high = compute_level_bounds(trials, reach, effect)
     worst = np.nanmin if direction == "maximize" else np.nanmax
     return worst(low, axis=-1), worst(high, axis=-1)
+
+
+# --- doubts --------------------------------------------------------------------------------------
+
+FEWEST_CLUSTERS = 10  # below which no interval is reliable
+FEWEST_HOLDING = 8  # clusters that should hold each gold level, for metrics over levels
+LARGEST_SHARE = 0.2  # of the items in one cluster
+
+
+def describe_cluster_doubts(metric: Metric, clusters: ConfusionMatrix) -> str | None:
+    """Say what makes an interval of clusters unsure, if anything does: the study's thresholds."""
+    size = clusters.total
+    count, largest = len(size), float(size.max() / size.sum())
+    doubts = [f"{count} clusters only"] if count < FEWEST_CLUSTERS else []
+    if largest > LARGEST_SHARE:
+        doubts.append(f"one cluster has {100 * largest:.0f} % of the items")
+    if metric.macro:
+        doubts += _describe_rare_levels(clusters)
+    return "; ".join(doubts) or None
+
+
+def _describe_rare_levels(clusters: ConfusionMatrix) -> list[str]:
+    holding = (clusters.gold > 0).sum(axis=0)
+    names = np.array(clusters.scale.names)
+    absent, rare = names[holding == 0], names[(holding > 0) & (holding < FEWEST_HOLDING)]
+    doubts = []
+    if len(rare):
+        doubts.append(f"fewer than {FEWEST_HOLDING} clusters with {', '.join(rare)}")
+    if len(absent):
+        doubts.append(f"gold without {', '.join(absent)}")
+    return doubts
