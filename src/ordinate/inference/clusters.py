@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinate.inference.delta_method import BLOCK_SIZE
 from ordinate.inference.small_samples import (
+    FLAT_ERROR,
     MOST_LEVELS,
     aggregates_levels,
     compute_item_costs,
@@ -139,8 +140,8 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     """Return D: the variance of the mean over levels as a multiple of that of Wilson's intervals.
 
     Wilson's have p (1 - p) / n in each level. The variance is that from deleting one cluster after
-    the other from the levels, and at least that of independent items. Where each level has all its
-    items at one end of the costs nothing tells, and a cluster counts as one item.
+    the other from the levels, and at least that of independent items. Where all items of each
+    level cost the same nothing tells, and a cluster counts as one item.
     """
     cells, count = trials.cells, trials.cells.shape[CLUSTER_AXIS]
     share, least, span, n = _compute_level_shares(trials)
@@ -153,9 +154,9 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     alone = ((trials.squares * residual**2).sum(axis=-1) / some**2).sum(axis=-1)
     items = _count_effective_items(trials)
     wilson = span**2 * share * (1.0 - share) / np.where(items > 0, items, np.inf)
-    binomial = wilson.sum(axis=-1)
-    known = binomial > 0
-    ratio = np.maximum(alone, clustered) / np.where(known, binomial, 1.0)
+    binomial, variance = wilson.sum(axis=-1), np.maximum(alone, clustered)
+    known = variance > FLAT_ERROR * binomial
+    ratio = np.divide(variance, binomial, out=np.ones_like(binomial), where=known)
     return np.where(known, ratio, items.sum(axis=-1) / count)
 
 

@@ -495,6 +495,8 @@ class _IntervalEstimator:
         estimates = {}
         for metric in metrics:
             why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
+            if self.clustered:
+                why = "; ".join(filter(None, (why, describe_cluster_doubts(metric, self.source))))
             method: IntervalMethod = "wilson" if metric.share else "dirichlet"
             estimates[metric.expression] = self._compute_interval(metric, method, why)
         return estimates
