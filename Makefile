@@ -7,7 +7,7 @@ comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint bench coverage properties docs clean
+.PHONY: help demo test test-all test-lowest lint bench coverage coverage-clusters properties docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 
 coverage: $(VENV)/.test ## study the coverage of confidence intervals, and write its page
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
+
+coverage-clusters: $(VENV)/.test ## study the coverage of intervals where items come in clusters
+	$(BIN)/python benchmarks/cluster_coverage.py --write docs/studies/cluster-coverage.md
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

@@ -9,7 +9,7 @@ A run that was stopped resumes.
 from simulation import parse_options, percent, publish, simulate, standard_error  # isort: skip
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -55,13 +55,16 @@ from interval_coverage import METRICS as FIRST_METRICS
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.clusters import (
-    FEWEST_CLUSTERS,
     FEWEST_HOLDING,
     LARGEST_SHARE,
+    LOWEST_COVERAGE,
     delete_each_cluster,
+    depends_on_rare_levels,
+    is_biased,
 )
 from ordinate.inference.confidence_intervals import choose_cluster_method, compute_attainable_range
 from ordinate.inference.delta_method import compute_influence
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.inference.resampling import Resampling, resample_clusters, resample_metrics
 from ordinate.inference.small_samples import (
     make_posterior_sampler,
@@ -80,6 +83,7 @@ LIKENESS = 0.5  # latent correlation of the errors of two systems
 BOOTSTRAPPED, LINEARISED = 1_000, 200  # the first replicates get the methods that take longer
 BLOCK = 400_000  # items drawn at once
 CELLS = 4_000_000  # cells of resampled matrices held at once
+PROMISED = 0.9  # of the cases that are expected to hold
 MOST = 0.95  # of the reports must warn where coverage is poor
 HELD = (1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20)  # clusters with the rarest level: strata begin here
 
@@ -488,6 +492,8 @@ def default_of(kind: str, metric: Metric) -> str:
     if kind == "difference":
         return "jackknife"
     method = choose_cluster_method(metric, empty(3).with_cells(np.eye(3)[None]))
+    if method == "jackknife" and is_biased(metric):
+        return "jackknife-u"
     return "mover" if method in OF_LEVELS else method
 
 
@@ -521,6 +527,34 @@ def verdicts(found: Sequence[Result], kind: str, name: str) -> dict[str, Verdict
     }
 
 
+def choose(found: Sequence[Result], kind: str, name: str) -> tuple[str, Verdict] | None:
+    """Return the method that the rule picks for a family, of those that keep the promise."""
+    known = verdicts(found, kind, name)
+    kept = {
+        method: each for method, each in known.items() if keeps_promise(found, kind, name, method)
+    }
+    if not known:
+        return None
+    method = pick(kept or known, BY_FORMULA)
+    return method, known[method]
+
+
+def keeps_promise(found: Sequence[Result], kind: str, name: str, method: str) -> bool:
+    """Tell whether a method covers where the package promises to, in nine cases of ten."""
+    cases = [
+        covers_enough(each.row)
+        for each in found
+        if (each.row.kind, each.family, each.method) == (kind, name, method)
+        and is_expected_to_hold(each.row)
+    ]
+    return sum(cases) >= PROMISED * len(cases)
+
+
+def covers_enough(row: Row) -> bool:
+    """Tell whether a coverage is what is required, less two Monte Carlo standard errors."""
+    return row.coverage >= ENOUGH - 2.0 * standard_error(ENOUGH, row.replicates)
+
+
 def defaults(rows: Iterable[Row], kind: str) -> dict[tuple[Design, str], Row]:
     """Return what the package does, by cell and metric."""
     usual = {metric.name: default_of(kind, metric) for metric in METRICS}
@@ -541,7 +575,7 @@ def is_expected_to_hold(row: Row) -> bool:
     """Tell whether a cell has enough of everything: what the package promises to cover."""
     return (
         row.clusters * row.items >= LARGE
-        and row.clusters >= FEWEST_CLUSTERS
+        and row.clusters >= VERY_FEW_CLUSTERS
         and largest_share(row.design) <= LARGEST_SHARE
         and row.held >= FEWEST_HOLDING
     )
@@ -549,10 +583,9 @@ def is_expected_to_hold(row: Row) -> bool:
 
 def warned_share(row: Row) -> float:
     """Return the share of the replicates whose report warns, or has no interval."""
-    few = row.clusters < FEWEST_CLUSTERS or largest_share(row.design) > LARGEST_SHARE
-    if few:
+    if is_always_doubtful(row) or row.metric in LOWEST_COVERAGE:
         return 1.0
-    if not find_metric(row.metric).macro:
+    if not depends_on_rare_levels(find_metric(row.metric)):
         return row.nowhere
     counts = row.strata[0]
     doubtful = sum(counts[: HELD.index(FEWEST_HOLDING)]) + counts[-1]
@@ -577,7 +610,7 @@ def check(designs: Iterable[Design]) -> None:
                 row = Row(
                     *design, "value", name, method, 1, *[0.0] * 12, count_stratum(strata[index])
                 )
-                if bool(each.note) != bool(warned_share(row)):
+                if each.method != "dirichlet" and bool(each.note) != bool(warned_share(row)):
                     raise SystemExit(f"{design}: {name} says {each.note!r}, here {row}.")
 
 
@@ -636,13 +669,16 @@ RULE = (
     "The rule of the [first study](interval-coverage.md), over all cells here: the shortest method "
     f"whose mean coverage is at least {whole(ENOUGH)}, else the one that covers most; widths are "
     "relative to percentile in the same cell, and of methods within 2 % of the shortest one "
-    "without resamples comes first. In brackets the mean coverage in percent; bold where no method "
-    "reaches the required coverage. The last column is what the package does."
+    "without resamples comes first. Methods that keep the promise below (in the cells with enough "
+    "of everything, at least 93 % less two Monte Carlo standard errors in nine cases of ten) come "
+    "before those that do not; this was added when seven cells were known. In brackets the mean "
+    "coverage in percent; bold where no method reaches the required coverage. The last column is "
+    "what the package does."
 )
 STRATA = (
     "Coverage in percent of the default intervals of metrics over levels, by the number of "
     "clusters that hold the rarest gold level of the sample, over all cells with at least "
-    f"{FEWEST_CLUSTERS} clusters and none above {whole(LARGEST_SHARE)} of the items; last, samples "
+    f"{VERY_FEW_CLUSTERS} clusters and none above {whole(LARGEST_SHARE)} of the items; last, samples "
     "whose gold lacks a declared level. A dash: fewer than 200 samples."
 )
 CELLS_SHOWN = (
@@ -675,12 +711,7 @@ def count_held(rows: Sequence[Row]) -> tuple[int, int]:
         for (_, name), row in defaults(rows, "value").items()
         if name in DEFAULT_METRICS and is_expected_to_hold(row)
     ]
-    return sum(row.coverage >= ENOUGH - 2.0 * noise(row) for row in cases), len(cases)
-
-
-def noise(row: Row) -> float:
-    """Return the Monte Carlo standard error at the required coverage."""
-    return standard_error(ENOUGH, row.replicates)
+    return sum(map(covers_enough, cases)), len(cases)
 
 
 INTRODUCTION = (
@@ -749,19 +780,19 @@ def choice_table(found: Sequence[Result], kind: str) -> str:
     parts = parts_of(found)
     rows = []
     for name in FAMILIES:
-        known = [verdicts(part, kind, name) for part in parts.values()]
-        shipped = {default_of(kind, m) for m in METRICS if family(m) == name}
-        rows.append([name, *(name_choice(each) for each in known), ", ".join(sorted(shipped))])
+        choices = [name_choice(choose(part, kind, name)) for part in parts.values()]
+        shipped = {default_of(kind, metric) for metric in METRICS if family(metric) == name}
+        rows.append([name, *choices, ", ".join(sorted(shipped))])
     return markdown([f"{kind} of", *parts, "package"], rows)
 
 
-def name_choice(known: Mapping[str, Verdict]) -> str:
+def name_choice(choice: tuple[str, Verdict] | None) -> str:
     """Return the picked method with its coverage, bold where that is too low."""
-    if not known:
+    if choice is None:
         return "–"
-    method = pick(known, BY_FORMULA)
-    text = f"{method} ({percent(known[method].coverage)})"
-    return text if known[method].coverage >= ENOUGH else f"**{text}**"
+    method, found = choice
+    text = f"{method} ({percent(found.coverage)})"
+    return text if found.coverage >= ENOUGH else f"**{text}**"
 
 
 def family_table(found: Sequence[Result], kind: str) -> str:
@@ -769,7 +800,7 @@ def family_table(found: Sequence[Result], kind: str) -> str:
     rows = []
     for name in FAMILIES:
         known = verdicts(found, kind, name)
-        best = pick(known, BY_FORMULA)
+        best, _ = choose(found, kind, name) or ("", None)
         for method, each in known.items():
             numbers = map(percent, (each.coverage, each.enough, each.left, each.right))
             worst: Any = each.worst
@@ -790,7 +821,7 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
     calm = [r for r in values if (r.ratio, r.clusters, r.sizes) == (1, 100, "equal")]
     coverage = (
         f"**Coverage.** Of the {total} cases of a cell and a default metric with N ≥ {LARGE}, at "
-        f"least {FEWEST_CLUSTERS} clusters, none above {whole(LARGEST_SHARE)} of the items, and "
+        f"least {VERY_FEW_CLUSTERS} clusters, none above {whole(LARGEST_SHARE)} of the items, and "
         f"the rarest level expected in at least {FEWEST_HOLDING} clusters, {held} "
         f"({percent(held / max(total, 1))} %, required 90 %) cover {whole(ENOUGH)} less two Monte "
         "Carlo standard errors or more; their coverage and widths are in the table of all cells, "
@@ -860,7 +891,7 @@ def strata_table(rows: Sequence[Row]) -> str:
 
 def is_always_doubtful(row: Row) -> bool:
     """Tell whether the clusters alone make intervals unsure."""
-    return row.clusters < FEWEST_CLUSTERS or largest_share(row.design) > LARGEST_SHARE
+    return row.clusters < VERY_FEW_CLUSTERS or largest_share(row.design) > LARGEST_SHARE
 
 
 def cell_tables(rows: Sequence[Row], kind: str) -> Iterator[str]:

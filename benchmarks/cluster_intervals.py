@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from interval_coverage import FLAT, LEVEL
 from ordinate.inference.clusters import (
     LevelTrials,
+    correct_bias,
     jackknife_error,
     list_level_trials,
     mover_of_clusters,
@@ -78,8 +79,7 @@ def by_effective_jackknife(sample: Sample) -> Ends:
 
 def by_unbiased_jackknife(sample: Sample) -> Ends:
     """The jackknife around its value without bias, enclosing the value."""
-    count = sample.freedom + 1
-    centre = count * sample.value - sample.freedom * np.nanmean(sample.without, axis=1)
+    centre = correct_bias(sample.value, sample.without)
     error = jackknife_error(sample.value, sample.without)
     low, high = reach_bounds(sample, error, stdtrit(sample.freedom, TAIL), centre)
     return np.minimum(low, sample.value), np.maximum(high, sample.value)

@@ -1,6 +1,7 @@
 """Groups: items of one writer are not independent, and few writers are few."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from oracles import (
 from scipy import stats
 from strategies import scale_of
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.clusters import (
     compute_level_bounds,
@@ -184,6 +185,19 @@ ATTAINABLE = {
     "mae": (0, SIZE - 1),
     "bias": (1 - SIZE, SIZE - 1),
 }
+
+
+def test_information_is_taken_around_the_jackknifes_value_without_bias():
+    name, (gold, predicted, groups, batch) = "mutual_information", grouped(9, per_group=3, seed=20)
+    value = naive_value(name, gold, predicted, SIZE)
+    without = without_each(name, gold, predicted, groups, SIZE)
+    error = math.sqrt(8 / 9 * sum((v - value) ** 2 for v in without))
+    centre = 9 * value - 8 * sum(without) / 9
+    low, high = compute_bounded_interval(centre, error, (0, math.inf), stats.t.ppf(0.975, 8))
+    found = estimate_metrics([find_metric(name)], batch)[name]
+    assert found.method == "jackknife"
+    assert 0 < centre < value
+    assert (found.low, found.high) == pytest.approx((low, max(high, value)))
 
 
 @pytest.mark.parametrize("name", ["mae", "bias", "accuracy", "cem_ord"])
@@ -353,6 +367,16 @@ def test_weights_that_are_all_the_same_change_no_interval_of_groups():
         assert (second[name].low, second[name].high) == pytest.approx((expected.low, expected.high))
 
 
+def test_many_groups_without_scipy_are_drawn_and_few_are_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    metrics = [find_metric(name) for name in ("mae", "accuracy", "macro_mae")]
+    for found in estimate_metrics(metrics, grouped(30, seed=24)[3]).values():
+        assert found.method == "percentile"
+        assert found.note.startswith("Student's t needs SciPy: pip install")
+    with pytest.raises(MissingExtra, match="This needs SciPy"):
+        estimate_metrics(metrics, grouped(29, seed=24)[3])
+
+
 # --- doubts --------------------------------------------------------------------------------------
 
 
@@ -380,11 +404,16 @@ def evenly(count, holding=None, big=0):
     ],
 )
 def test_intervals_of_groups_say_what_makes_them_unsure(batch, everywhere, over_levels):
-    names = ("accuracy", "cem_ord", "macro_accuracy", "f1_macro", "min_sensitivity")
+    names = ("accuracy", "cem_ord", "macro_accuracy", "f1_macro", "min_sensitivity", "mae", "mcc")
     for name, found in estimate_metrics([find_metric(n) for n in names], batch).items():
-        macro = find_metric(name).macro is not None
-        notes = [everywhere, over_levels if macro else None]
+        sure = name in {"accuracy", "cem_ord"}
+        notes = [everywhere, None if sure else over_levels]
         assert found.note == ("; ".join(filter(None, notes)) or None), name
+
+
+def test_a_metric_that_nothing_covers_says_how_badly():
+    found = estimate_metrics([find_metric("nmd")], evenly(40))["nmd"]
+    assert found.note == "95 % intervals cover as little as 10 %"
 
 
 # --- Student's t of linearised groups ------------------------------------------------------------

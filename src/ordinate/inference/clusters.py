@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinate.inference.delta_method import BLOCK_SIZE
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.inference.small_samples import (
     FLAT_ERROR,
     MOST_LEVELS,
@@ -50,6 +51,17 @@ def jackknife_error(value: ArrayLike, without: Array) -> Array:
     count = np.isfinite(squares).sum(axis=-1)
     share = np.divide(count - 1.0, count, out=np.full(count.shape, np.nan), where=count > 1)
     return np.sqrt(share * np.nansum(squares, axis=-1))[()]
+
+
+def correct_bias(value: ArrayLike, without: Array) -> Array:
+    """Return the jackknife's value without bias, from the values [..., G] without each cluster."""
+    count = np.isfinite(without).sum(axis=-1)
+    return (count * np.asarray(value) - (count - 1) * np.nanmean(without, axis=-1))[()]
+
+
+def is_biased(metric: Metric) -> bool:
+    """Tell whether small samples move a metric to one side: information is found in any noise."""
+    return metric.family == "clustering" and metric.smooth
 
 
 # --- levels of fewer items, as clusters leave them -----------------------------------------------
@@ -205,21 +217,33 @@ def worst_of_clusters(
 
 # --- doubts --------------------------------------------------------------------------------------
 
-FEWEST_CLUSTERS = 10  # below which no interval is reliable
-FEWEST_HOLDING = 8  # clusters that should hold each gold level, for metrics over levels
+FEWEST_HOLDING = 8  # clusters that should hold each gold level
 LARGEST_SHARE = 0.2  # of the items in one cluster
+# Their intervals hold with rare levels, too.
+SURE_FAMILIES = {"closeness", "ranking"}
+# What nominal 95 % intervals cover at worst, where nothing warns of it.
+LOWEST_COVERAGE = {"nmd": 0.1}
 
 
 def describe_cluster_doubts(metric: Metric, clusters: ConfusionMatrix) -> str | None:
     """Say what makes an interval of clusters unsure, if anything does: the study's thresholds."""
     size = clusters.total
     count, largest = len(size), float(size.max() / size.sum())
-    doubts = [f"{count} clusters only"] if count < FEWEST_CLUSTERS else []
+    doubts = [f"{count} clusters only"] if count < VERY_FEW_CLUSTERS else []
     if largest > LARGEST_SHARE:
         doubts.append(f"one cluster has {100 * largest:.0f} % of the items")
-    if metric.macro:
+    if depends_on_rare_levels(metric):
         doubts += _describe_rare_levels(clusters)
+    if metric.name in LOWEST_COVERAGE:
+        doubts.append(
+            f"95 % intervals cover as little as {100 * LOWEST_COVERAGE[metric.name]:.0f} %"
+        )
     return "; ".join(doubts) or None
+
+
+def depends_on_rare_levels(metric: Metric) -> bool:
+    """Tell whether intervals undercover where few clusters hold a level."""
+    return not (metric.share or metric.family in SURE_FAMILIES)
 
 
 def _describe_rare_levels(clusters: ConfusionMatrix) -> list[str]:

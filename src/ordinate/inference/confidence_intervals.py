@@ -14,8 +14,10 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
 from ordinate.inference.clusters import (
     LevelTrials,
+    correct_bias,
     delete_each_cluster,
     describe_cluster_doubts,
+    is_biased,
     jackknife_error,
     list_level_trials,
     mover_of_clusters,
@@ -28,7 +30,7 @@ from ordinate.inference.delta_method import (
     normal_quantile,
     variance_from_influence,
 )
-from ordinate.inference.distributions import student_quantile
+from ordinate.inference.distributions import FEW_CLUSTERS, has_scipy, student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.resampling import (
     ProgressCallback,
@@ -78,6 +80,7 @@ JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
+NO_SCIPY_NOTE = "Student's t needs SciPy: pip install 'ordinate[stats]'"
 NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the coverage study, by family of metrics.
@@ -255,7 +258,9 @@ class _IntervalEstimator:
             return (requested, None) if misfit is None else (self._choose_method(metric), misfit)
         method = self._choose_method(metric)
         if self.clustered:
-            return method, describe_cluster_doubts(metric, self.source)
+            missing = NO_SCIPY_NOTE if method == "percentile" else None
+            doubts = describe_cluster_doubts(metric, self.source)
+            return method, "; ".join(filter(None, (missing, doubts))) or None
         notes = [None if self.matrix.has_integer_weights else "fractional weights"]
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
@@ -265,7 +270,8 @@ class _IntervalEstimator:
 
     def _choose_method(self, metric: Metric) -> IntervalMethod:
         if self.clustered:
-            return choose_cluster_method(metric, self.source)
+            bootstrapped = len(self.source.weights) >= FEW_CLUSTERS and not has_scipy()
+            return "percentile" if bootstrapped else choose_cluster_method(metric, self.source)
         if aggregates_levels(metric, self.matrix):
             return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:
@@ -376,7 +382,9 @@ class _IntervalEstimator:
                 )
             )
             method, reach = "delta", normal_quantile(self.settings.level)
-        return self._build_estimate(metric, self._reach_from(metric, error, reach), method, note)
+        value = self.values[metric.expression]
+        bounds = self._reach_from(metric, error, reach, value)
+        return self._build_estimate(metric, bounds, method, note)
 
     def _jackknife_interval(self, metric: Metric, note: str | None) -> Estimate:
         value = self.values[metric.expression]
@@ -385,21 +393,22 @@ class _IntervalEstimator:
         if reason or len(values) < 2:
             why = "it has no value without single clusters"
             return make_point_estimate(value, why, undefined)
-        bounds = self._reach_from(
-            metric, float(jackknife_error(value, values)), self._student_reach()
-        )
+        error, reach = float(jackknife_error(value, values)), self._student_reach()
+        centre = float(correct_bias(value, values)) if is_biased(metric) else value
+        bounds = self._reach_from(metric, error, reach, float(np.clip(centre, *metric.bounds)))
         return self._build_estimate(metric, bounds, "jackknife", note, undefined)
 
     def _student_reach(self, level: float | None = None) -> float:
         return student_quantile(level or self.settings.level, len(self.source.weights) - 1)
 
-    def _reach_from(self, metric: Metric, error: float, reach: float) -> tuple[float, float]:
-        """Return the bounds so many errors from the value, on a scale without bounds."""
-        value = self.values[metric.expression]
-        at_bound = any(math.isclose(value, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
+    def _reach_from(
+        self, metric: Metric, error: float, reach: float, centre: float
+    ) -> tuple[float, float]:
+        """Return the bounds so many errors from the centre, on a scale without bounds."""
+        at_bound = any(math.isclose(centre, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
         if error < FLAT_WIDTH or at_bound:
-            return value, value
-        return compute_bounded_interval(value, error, metric.bounds, reach)
+            return centre, centre
+        return compute_bounded_interval(centre, error, metric.bounds, reach)
 
     def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
         values, undefined, reason = self._select_defined(metric, self.bootstrap)
