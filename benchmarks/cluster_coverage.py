@@ -678,8 +678,8 @@ RULE = (
 STRATA = (
     "Coverage in percent of the default intervals of metrics over levels, by the number of "
     "clusters that hold the rarest gold level of the sample, over all cells with at least "
-    f"{VERY_FEW_CLUSTERS} clusters and none above {whole(LARGEST_SHARE)} of the items; last, samples "
-    "whose gold lacks a declared level. A dash: fewer than 200 samples."
+    f"{VERY_FEW_CLUSTERS} clusters and none above {whole(LARGEST_SHARE)} of the items; last, "
+    "samples whose gold lacks a declared level. A dash: fewer than 200 samples."
 )
 CELLS_SHOWN = (
     "Coverage in percent, and the mean width in brackets. G clusters of m items on average, with "

@@ -26,6 +26,7 @@ from strategies import scale_of
 from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.clusters import (
+    compute_design_effect,
     compute_level_bounds,
     delete_each_cluster,
     list_level_trials,
@@ -375,6 +376,25 @@ def test_many_groups_without_scipy_are_drawn_and_few_are_told_what_to_install(mo
         assert found.note.startswith("Student's t needs SciPy: pip install")
     with pytest.raises(MissingExtra, match="This needs SciPy"):
         estimate_metrics(metrics, grouped(29, seed=24)[3])
+
+
+def test_a_level_of_one_group_alone_is_gone_without_it_whatever_rounding_leaves():
+    """Of weights 0.1 + 0.2 - 0.3 something is left; a level must not live on in it."""
+    gold, predicted = ["L0", "L0", "L1"] * 6 + ["L2"] * 3, ["L0", "L1", "L1"] * 6 + ["L2"] * 3
+    groups = [*range(6)] * 3 + [0] * 3
+    weights = [0.1] * 18 + [0.1, 0.2, 0.3]
+    batch = ConfusionMatrix.count_by_group(
+        gold, predicted, scale_of(3), factorize_column(groups), weights
+    )
+    even = ConfusionMatrix.count_by_group(
+        gold, predicted, scale_of(3), factorize_column(groups), [1] * 18 + [1, 2, 3]
+    )
+    for name in ("macro_accuracy", "macro_mae", "f1_macro"):
+        metric = find_metric(name)
+        expected = delete_each_cluster(metric, even)
+        assert delete_each_cluster(metric, batch) == pytest.approx(expected)
+        effects = [compute_design_effect(list_level_trials(metric, x)) for x in (batch, even)]
+        assert np.isfinite(effects).all()
 
 
 # --- doubts --------------------------------------------------------------------------------------

@@ -32,7 +32,9 @@ CLUSTER_AXIS = -3
 def delete_each_cluster(metric: Metric, clusters: ConfusionMatrix) -> Array:
     """Return the metric [..., G] without each cluster in turn."""
     cells = clusters.weights
-    rest = cells.sum(axis=CLUSTER_AXIS, keepdims=True) - cells
+    pooled = cells.sum(axis=CLUSTER_AXIS, keepdims=True)
+    rest = pooled - cells
+    rest[rest < FLAT_ERROR * pooled] = 0.0  # what rounding leaves of fractional weights
     flat = rest.reshape(-1, *cells.shape[-2:])
     block = max(1, BLOCK_SIZE // flat[0].size)
     values = [
@@ -161,7 +163,8 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     residual = trials.costs - (least + span * share)[..., None]
     sums = (cells * residual[..., None, :, :]).sum(axis=-1)
     rest = some[..., None, :] - cells.sum(axis=-1)
-    moves = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0).sum(axis=-1)
+    others = rest > FLAT_ERROR * some[..., None, :]
+    moves = np.divide(sums, rest, out=np.zeros_like(sums), where=others).sum(axis=-1)
     clustered = (count - 1.0) / count * (moves**2).sum(axis=-1)
     alone = ((trials.squares * residual**2).sum(axis=-1) / some**2).sum(axis=-1)
     items = _count_effective_items(trials)

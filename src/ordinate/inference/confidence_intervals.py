@@ -153,11 +153,11 @@ def choose_interval_method(metric: Metric) -> IntervalMethod:
 
 def choose_cluster_method(metric: Metric, clusters: ConfusionMatrix) -> IntervalMethod:
     """Return the method of a metric for items in clusters: what the study of clusters chose."""
+    if list_level_trials(metric, clusters) is None:
+        return "jackknife"
     if metric.share:
-        return "wilson" if list_level_trials(metric, clusters) else "jackknife"
-    if list_level_trials(metric, clusters):
-        return "simultaneous" if metric.macro == "worst" else "mover"
-    return "jackknife"
+        return "wilson"
+    return "simultaneous" if metric.macro == "worst" else "mover"
 
 
 def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
