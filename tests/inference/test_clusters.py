@@ -21,6 +21,7 @@ from oracles import (
     without_each,
 )
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 from strategies import scale_of
 
 from ordinate.errors import BadOption, MissingExtra
@@ -354,6 +355,21 @@ def test_perfect_groups_count_as_one_item_each(name):
     miss = 1 - n / (n + t2)
     expected = 1 - (miss / math.sqrt(2) if name == "macro_accuracy" else miss)
     assert (found.low, found.high) == (pytest.approx(expected), 1)
+
+
+def test_perfect_groups_without_trials_have_wilsons_interval_of_one_item_each(monkeypatch):
+    """Counts that are no integers, many levels, no SciPy: nothing but the groups is known."""
+    fractions = confusion(np.stack([np.diag([0.5, 0.7])] * 31))
+    fine = confusion(np.stack([np.diag([1.0] * 31)] * 31))
+    expected = proportion_confint(31, 31, method="wilson")
+    for batch in (fractions, fine):
+        found = estimate_metrics([find_metric("accuracy")], batch)["accuracy"]
+        assert (found.low, found.high) == pytest.approx(expected)
+        assert found.note.startswith("it has no standard error here")
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    whole = confusion(np.stack([np.diag([1.0, 1.0])] * 31))
+    found = estimate_metrics([find_metric("accuracy")], whole)["accuracy"]
+    assert (found.low, found.high) == pytest.approx(expected)
 
 
 def test_weights_that_are_all_the_same_change_no_interval_of_groups():

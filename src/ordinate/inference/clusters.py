@@ -145,7 +145,7 @@ def _compute_level_shares(trials: LevelTrials) -> LevelShares:
     n = pooled.sum(axis=-1)
     least = trials.costs.min(axis=-1)
     span = trials.costs.max(axis=-1) - least
-    mean = np.divide((pooled * trials.costs).sum(axis=-1), n, out=n + least, where=n > 0)
+    mean = np.divide((pooled * trials.costs).sum(axis=-1), n, out=0.0 * n + least, where=n > 0)
     share = np.divide(mean - least, span, out=np.zeros_like(n), where=span > 0)
     return LevelShares(np.clip(share, 0.0, 1.0), least, span, n)
 

@@ -426,7 +426,7 @@ class _IntervalEstimator:
         return self._build_estimate(metric, bounds, "bca", note, undefined)
 
     def _wilson_interval(self, metric: Metric, note: str | None) -> Estimate:
-        if self.clustered:
+        if self.clustered and self._choose_method(metric) == "wilson":
             return self._cluster_interval(metric, "wilson", note)
         value, n = self.values[metric.expression], float(scale_to_effective_size(self.source).total)
         low, high = wilson_interval(value * n, n, self.settings.level)
