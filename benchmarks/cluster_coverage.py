@@ -188,8 +188,8 @@ def draw_systems(design: Design, sizes: Array, count: int, rng: Any) -> tuple[Ar
         own = rng.standard_normal((count, len(cluster)))
         return math.sqrt(correlation) * common + math.sqrt(1.0 - correlation) * own
 
-    cuts = ndtri(np.cumsum(gold_shares(design))[:-1])
-    gold = np.searchsorted(cuts, correlate(COMPOSITION))
+    thresholds = ndtri(np.cumsum(gold_shares(design))[:-1])
+    gold = np.searchsorted(thresholds, correlate(COMPOSITION))
     both = correlate(design.correlation)
     tables = []
     for _ in range(2):
