@@ -35,6 +35,7 @@ from cluster_intervals import (
     reach_bounds,
 )
 from interval_coverage import (
+    DEFAULT,
     ENOUGH,
     FAMILIES,
     FLAT,
@@ -52,7 +53,7 @@ from interval_coverage import (
     whole,
 )
 from interval_coverage import METRICS as FIRST_METRICS
-from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.clusters import (
     FEWEST_HOLDING,
@@ -67,6 +68,7 @@ from ordinate.inference.delta_method import compute_influence
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.inference.resampling import Resampling, resample_clusters, resample_metrics
 from ordinate.inference.small_samples import (
+    RARE_ITEMS,
     make_posterior_sampler,
     scale_to_effective_size,
     wilson_interval,
@@ -96,7 +98,8 @@ class Design(NamedTuple):
 
     So many clusters of so many items on average, of these sizes; so many levels; gold shares that
     fall from the first level to the last by this ratio; the latent correlation of errors in a
-    cluster, and what its items share: how severely, or how badly, they are graded.
+    cluster, and what its items share: how severely, or how badly, they are graded. Without
+    clusters there are so many items in all.
     """
 
     clusters: int = 20
@@ -130,6 +133,12 @@ def designs() -> list[Design]:
     cells += [Design(count, 5, "equal", 5, 20, 0.4, "difficulty") for count in (10, 20, 29, 40)]
     cells += [Design(count, 10, "unequal", 5, 1, 0.3, "difficulty") for count in (10, 40)]
     return sorted(dict.fromkeys(cells), key=lambda cell: (-cell.levels, -cell.clusters))
+
+
+def item_designs() -> list[Design]:
+    """Return cells without clusters, from the first study, for what the package promises."""
+    cells = product((50, 200, 1_000, 5_000), (3, 5, 7), (1, 100))
+    return [Design(0, items, "none", levels, ratio, 0.0, "none") for items, levels, ratio in cells]
 
 
 def quick_designs() -> list[Design]:
@@ -279,6 +288,8 @@ Bounds = dict[tuple[str, str, str], list[Ends]]  # by kind, metric and method
 
 def study(design: Design, replicates: int, resamples: int) -> list[Row]:
     """Simulate a cell of the design."""
+    if not design.clusters:
+        return study_items(design, replicates, resamples)
     bounds: Bounds = {}
     facts = []
     times = resample_clusters(np.random.default_rng([SEED, 0]), design.clusters, resamples)
@@ -288,6 +299,29 @@ def study(design: Design, replicates: int, resamples: int) -> list[Row]:
         for key, ends in block_intervals(design, tables, times, done):
             bounds.setdefault(key, []).append(ends)
     return make_rows(design, bounds, facts)
+
+
+def study_items(design: Design, replicates: int, resamples: int) -> list[Row]:
+    """Simulate what the package does without clusters; the strata: without a warning, and with."""
+    rng = np.random.default_rng([SEED, *map(ord, repr(tuple(design)))])
+    shares = gold_shares(design)[:, None] * scatter(design.levels, steepness(design.levels))
+    tables = rng.multinomial(design.items, shares.reshape(-1), replicates).astype(float)
+    metrics = [find_metric(name) for name in DEFAULT_METRICS]
+    found: dict[str, list[Estimate]] = {metric.name: [] for metric in metrics}
+    settings = ConfidenceIntervals(LEVEL, resamples=resamples)
+    for cells in tables.reshape(-1, *shares.shape):
+        matrix = empty(design.levels).with_cells(cells)
+        for name, each in estimate_metrics(metrics, matrix, settings).items():
+            found[name].append(each)
+    truth, held = truths(design), design.items * float(gold_shares(design).min())
+    rows = []
+    for name, some in found.items():
+        low, high = np.array([(each.low, each.high) for each in some]).T
+        warned = np.array([bool(each.note) for each in some], int)
+        measures, counts = measure(truth[name], low, high, warned)
+        head = (*design, "value", name, DEFAULT, replicates, truth[name])
+        rows.append(Row(*head, *measures, held, 0.0, 0.0, counts))
+    return rows
 
 
 class Facts(NamedTuple):
@@ -562,7 +596,7 @@ def defaults(rows: Iterable[Row], kind: str) -> dict[tuple[Design, str], Row]:
     return {
         (row.design, row.metric): row
         for row in rows
-        if row.kind == kind and row.method == usual[row.metric]
+        if row.kind == kind and row.method in {usual[row.metric], DEFAULT}
     }
 
 
@@ -574,6 +608,8 @@ def largest_share(design: Design) -> float:
 
 def is_expected_to_hold(row: Row) -> bool:
     """Tell whether a cell has enough of everything: what the package promises to cover."""
+    if not row.clusters:
+        return row.items >= LARGE and row.held >= RARE_ITEMS
     return (
         row.clusters * row.items >= LARGE
         and row.clusters >= VERY_FEW_CLUSTERS
@@ -584,6 +620,8 @@ def is_expected_to_hold(row: Row) -> bool:
 
 def warned_share(row: Row) -> float:
     """Return the share of the replicates whose report warns, or has no interval."""
+    if not row.clusters:
+        return row.nowhere + (1.0 - row.nowhere) * row.strata[0][1] / sum(row.strata[0])
     if is_always_doubtful(row) or row.metric in LOWEST_COVERAGE:
         return 1.0
     if not depends_on_rare_levels(find_metric(row.metric)):
@@ -643,11 +681,12 @@ METHODS = {
 
 def page(rows: Sequence[Row]) -> str:
     """Return the whole page in Markdown."""
-    found = related(rows)
+    clustered = [row for row in rows if row.clusters]
+    found = related(clustered)
     parts = [
         "# Coverage of the confidence intervals of clusters",
         wrapped(summarise(rows)),
-        *about(rows),
+        *about(clustered),
         "## Which method each family gets",
         wrapped(RULE),
         *(choice_table(found, kind) for kind in KINDS),
@@ -660,10 +699,12 @@ def page(rows: Sequence[Row]) -> str:
         poor_table(rows),
         "## By the number of clusters that hold the rarest level",
         wrapped(STRATA),
-        strata_table(rows),
+        strata_table(clustered),
         "## All cells",
         wrapped(CELLS_SHOWN),
-        *(part for kind in KINDS for part in cell_tables(rows, kind)),
+        *(part for kind in KINDS for part in cell_tables(clustered, kind)),
+        "### Of a value, items without clusters",
+        item_table([row for row in rows if not row.clusters]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -696,7 +737,7 @@ CELLS_SHOWN = (
     "sizes as named, K levels, gold shares from the commonest level to the rarest, ρ the latent "
     "correlation of errors and what clusters share. *held* is the expected number of clusters "
     "that hold the rarest level, *ICC* the intraclass correlation of signed errors and of "
-    "absolute errors that results."
+    "absolute errors that results; *rarest* the expected number of items of the rarest level."
 )
 
 
@@ -854,11 +895,11 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
     ]
     coverage = (
         f"**Coverage.** Of the {total} cases of a cell and a default metric with N ≥ {LARGE}, at "
-        f"least {VERY_FEW_CLUSTERS} clusters, none above {whole(LARGEST_SHARE)} of the items, and "
-        f"the rarest level expected in at least {FEWEST_HOLDING} clusters, {held} "
-        f"({percent(held / max(total, 1))} %, required 90 %) cover {whole(ENOUGH)} less two Monte "
-        "Carlo standard errors or more; their coverage and widths are in the table of all cells, "
-        "marked with an asterisk. Items without clusters are in the first study."
+        f"least {VERY_FEW_CLUSTERS} clusters or none, none above {whole(LARGEST_SHARE)} of the "
+        f"items, and the rarest level expected in at least {FEWEST_HOLDING} clusters (without "
+        f"clusters {RARE_ITEMS} items), {held} ({percent(held / max(total, 1))} %, required 90 %) "
+        f"cover {whole(ENOUGH)} less two Monte Carlo standard errors or more; their coverage and "
+        "widths are in the tables of all cells, marked with an asterisk."
     )
     doubts = (
         f"**Doubts are voiced.** {len(poor)} of {len(cases)} cases (values and differences, all "
@@ -946,6 +987,18 @@ def cell_tables(rows: Sequence[Row], kind: str) -> Iterator[str]:
         yield markdown(["cell", "held", "ICC", *(f"`{name}`" for name in names)], table)
 
 
+def item_table(rows: Sequence[Row]) -> str:
+    """Return the coverage and width of the default metrics in every cell without clusters."""
+    known = defaults(rows, "value")
+    table = []
+    for design in dict.fromkeys(design for design, _ in known):
+        first = known[design, DEFAULT_METRICS[0]]
+        mark = " *" if is_expected_to_hold(first) else ""
+        shown = [show_case(known[design, name]) for name in DEFAULT_METRICS]
+        table.append([place(design) + mark, f"{first.held:.1f}", *shown])
+    return markdown(["cell", "rarest", *(f"`{name}`" for name in DEFAULT_METRICS)], table)
+
+
 def show_case(row: Row) -> str:
     """Return a coverage and a width."""
     return f"{percent(row.coverage)} ({row.mean_width:.2f})"
@@ -953,6 +1006,8 @@ def show_case(row: Row) -> str:
 
 def place(design: Design) -> str:
     """Return a cell of the design in words."""
+    if not design.clusters:
+        return f"N {design.items:,}, K {design.levels}, 1:{design.ratio}"
     sizes = {"equal": "", "unequal": " unequal", "a third": " (a third in one)"}[design.sizes]
     return (
         f"G {design.clusters}, m {design.items}{sizes}, K {design.levels}, 1:{design.ratio}, "
@@ -964,7 +1019,7 @@ def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
     options = parse_options("Study intervals of clusters.", "cluster-coverage", resamples=400)
     work = partial(study, replicates=options.replicates, resamples=options.resamples)
-    cells = quick_designs() if options.quick else designs()
+    cells = quick_designs() if options.quick else [*designs(), *item_designs()]
     check(quick_designs())
     publish(page(simulate(cells, work, Row, options)), options)
 
