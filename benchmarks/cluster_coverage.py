@@ -744,14 +744,18 @@ CELLS_SHOWN = (
 def summarise(rows: Sequence[Row]) -> str:
     """Return the verdict in a sentence or two."""
     held, total = count_held(rows)
-    old = [row for row in rows if row.kind == "value" and row.method == "t"]
-    worst = min(old, key=lambda row: row.coverage)
+    old = [
+        row.coverage
+        for row in rows
+        if (row.kind, row.method) == ("value", "t") and row.metric in DEFAULT_METRICS
+    ]
     return (
         "With clusters, the jackknife over clusters with Student's t, and for shares and metrics "
-        "over levels Wilson's intervals of the levels at deflated sizes, cover "
-        f"{percent(held / total)} % of the cells that have enough of everything with at least "
-        f"{whole(ENOUGH)} (less two Monte Carlo standard errors); Student's t of cluster "
-        f"influences, the former default, fell to {percent(worst.coverage)} %."
+        "over levels Wilson's intervals of the levels at deflated sizes, cover at least "
+        f"{whole(ENOUGH)} (less two Monte Carlo standard errors) in {percent(held / max(total, 1))}"
+        " % of the cases that have enough of everything; elsewhere reports warn. Student's t of "
+        "cluster influences, the former default of few clusters, covered as little as "
+        f"{percent(min(old))} % for a default metric."
     )
 
 
@@ -905,7 +909,9 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
         f"**Doubts are voiced.** {len(poor)} of {len(cases)} cases (values and differences, all "
         f"metrics) cover less than {whole(POOR)}; in {len(poor) - len(silent)} of them at least "
         f"{whole(MOST)} of the reports warn or have no interval. Those that do not: "
-        f"{list_cases(silent)}."
+        f"{list_cases(silent)}. What makes a report warn was set from these cells: the number of "
+        "clusters, the largest of them, and, but for proportions, closeness and ranking, levels "
+        "that few clusters hold or that gold lacks."
     )
     loudest = max(map(warned_share, calm), default=0.0)
     calmness = (
