@@ -171,10 +171,10 @@ def describe_undercoverage(metric: Metric, matrix: ConfusionMatrix) -> str | Non
     """Say how far the intervals of a metric undercover on data like these, if they do."""
     if metric.options:
         return None
-    levels = int(np.clip((matrix.gold > 0).sum(), *STUDIED_LEVELS))
+    levels = int(np.clip(len(matrix.scale), *STUDIED_LEVELS))
     items = max((size for size in STUDIED_SIZES if size <= matrix.total), default=STUDIED_SIZES[0])
-    counts = matrix.gold[matrix.gold > 0]
-    gold = "1:100" if counts.min() < RARE_SHARE * counts.max() else "balanced"
+    rare = matrix.gold.min() < RARE_SHARE * matrix.gold.max()  # a level that gold lacks is rare
+    gold = "1:100" if rare else "balanced"
     coverage = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
     if coverage is None:
         return None
