@@ -7,10 +7,11 @@ comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint bench coverage coverage-clusters properties docs clean
+STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
+.PHONY: help demo test test-all test-lowest lint bench $(STUDIES) properties docs clean
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 define install
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
@@ -76,11 +77,23 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 
-coverage: $(VENV)/.test ## study the coverage of confidence intervals, and write its page
+coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
 
 coverage-clusters: $(VENV)/.test ## study the coverage of intervals where items come in clusters
 	$(BIN)/python benchmarks/cluster_coverage.py --write docs/studies/cluster-coverage.md
+
+verdicts: $(VENV)/.test ## study false verdicts and the power of comparisons
+	$(BIN)/python benchmarks/verdicts.py --write docs/studies/verdicts.md
+
+heavy-tails: $(VENV)/.test ## study regression intervals under heavy tails
+	$(BIN)/python benchmarks/heavy_tails.py --write docs/studies/heavy-tails.md
+
+symmetry-and-power: $(VENV)/.test ## study Bowker's test and the items that pilots ask for
+	$(BIN)/python benchmarks/symmetry_and_power.py --write docs/studies/symmetry-and-power.md
+
+conformal-sets: $(VENV)/.test ## study the size and coverage of conformal prediction sets
+	$(BIN)/python benchmarks/conformal_sets.py --write docs/studies/conformal-sets.md
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

@@ -220,7 +220,7 @@ def test_chance_closeness_draws_from_the_answers_given():
 
 SINGLE_LEVEL = {
     "cohen_kappa", "linear_kappa", "quadratic_kappa", "weighted_kappa", "krippendorff_alpha",
-    "mcc", "pearson", "spearman", "ccc", "kendall_tau_b", "kendall_tau_c", "somers_d",
+    "scott_pi", "mcc", "pearson", "spearman", "ccc", "kendall_tau_b", "kendall_tau_c", "somers_d",
     "goodman_kruskal_gamma", "reliability", "sensitivity", "reliability_sensitivity_f",
     "normalized_mutual_information", "cem_nom", "cem_ord_chance_corrected",
 }  # fmt: skip

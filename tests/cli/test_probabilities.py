@@ -257,13 +257,17 @@ def test_the_seed_decides_and_runs_repeat():
 
 def test_the_text_has_metrics_bins_levels_and_terms():
     shown = text(write(frame()), "--probabilities", "p_")
-    for title in (
+    usual = (
         "Probabilities\n",
-        "Confidence bins\n",
+        "Calibration of the events\n",
+        "Observed frequency at predicted probabilities\n",
         "Probabilities of the levels\n",
-        "Where the scores come from\n",
-    ):
-        assert title in shown
+    )
+    binned = ("Confidence bins\n", "Where the scores come from\n")
+    assert all(title in shown for title in usual)
+    assert not any(title in shown for title in binned)
+    shown = text(write(frame()), "--probabilities", "p_", "--details")
+    assert all(title in shown for title in (*usual, *binned))
     assert "(0.60, 0.70]" in shown
     assert "(0.00, 0.10]" not in shown  # no item is in it
 

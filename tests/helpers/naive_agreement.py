@@ -321,6 +321,34 @@ def gwet_ac2(
     return ratio(observed - chance, 1 - chance)
 
 
+@naive
+def scott_pi(
+    gold: Levels, predicted: Levels, positions: Positions, weights: str = "quadratic"
+) -> float:
+    """Weighted agreement beyond that of any two of all labels, drawn with replacement."""
+    pooled = [*gold, *predicted]
+    if not pooled:
+        return math.nan
+    pairs = zip(gold, predicted, strict=True)
+    observed = mean([agreement(g, p, positions, weights) for g, p in pairs])
+    chance = mean([agreement(i, j, positions, weights) for i, j in product(pooled, pooled)])
+    return ratio(observed - chance, 1 - chance)
+
+
+@naive
+def brennan_prediger(
+    gold: Levels, predicted: Levels, positions: Positions, weights: str = "quadratic"
+) -> float:
+    """Weighted agreement beyond that of any two levels of the declared scale."""
+    scale = range(len(positions))
+    if not gold:
+        return math.nan
+    pairs = zip(gold, predicted, strict=True)
+    observed = mean([agreement(g, p, positions, weights) for g, p in pairs])
+    chance = mean([agreement(i, j, positions, weights) for i, j in product(scale, scale)])
+    return ratio(observed - chance, 1 - chance)
+
+
 def values_between(pooled: Levels, one: int, other: int) -> Fraction:
     """How many values lie from one level to the other, the two end levels counted half."""
     low, high = min(one, other), max(one, other)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmode
 from statsmodels.stats.descriptivestats import sign_test as sign_test_of_statsmodels
 from strategies import scale_of
 
+from ordinate.errors import MissingExtra
 from ordinate.inference.paired_tests import (
     TestResult,
     bowker_test,
@@ -139,7 +141,7 @@ def squares(least, largest, most=6):
 
 
 @given(squares(0, 60))
-def test_bowker_is_that_of_statsmodels(cells):
+def test_bowkers_statistic_is_that_of_statsmodels(cells):
     found = bowker_test(cells)
     if not (cells + cells.T - 2 * np.diag(np.diag(cells))).any():
         assert (found.p, found.statistic, found.degrees_of_freedom) == (1.0, 0.0, 0)
@@ -147,8 +149,93 @@ def test_bowker_is_that_of_statsmodels(cells):
         return
     expected = SquareTable(cells, shift_zeros=False).symmetry()
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-12)
+
+
+@given(squares(60, 90))
+@examples(40)
+def test_bowker_of_many_items_is_that_of_statsmodels(cells):
+    """All pairs occur and have enough items: chi-square, unless one pair or two are enumerated."""
+    found = bowker_test(cells)
+    expected = SquareTable(cells, shift_zeros=False).symmetry()
+    if found.degrees_of_freedom is None:
+        assert len(cells) < 4
+        return
     assert found.degrees_of_freedom == expected.df
     assert found.p == pytest.approx(expected.pvalue, rel=1e-12)
+    assert found.basis == f"chi-square, {len(cells) * (len(cells) - 1) // 2} degrees of freedom"
+
+
+def symmetry_statistic(pairs):
+    return sum((Fraction((a - b) ** 2, a + b) for a, b in pairs), Fraction(0))
+
+
+def naive_bowker(cells):
+    """Each disputed item goes either way: all outcomes, one by one, with their probability."""
+    pairs = [
+        (int(cells[i, j]), int(cells[j, i]))
+        for i, j in itertools.combinations(range(len(cells)), 2)
+    ]
+    pairs = [(a, b) for a, b in pairs if a + b]
+    observed = symmetry_statistic(pairs)
+    extreme = Fraction(0)
+    for heads in itertools.product(*(range(a + b + 1) for a, b in pairs)):
+        sums = [a + b for a, b in pairs]
+        tossed = [(k, n - k) for k, n in zip(heads, sums, strict=True)]
+        if symmetry_statistic(tossed) >= observed:
+            chances = (Fraction(math.comb(n, k), 2**n) for k, n in zip(heads, sums, strict=True))
+            extreme += math.prod(chances, start=Fraction(1))
+    return float(extreme)
+
+
+@given(squares(0, 2, most=3))
+@examples(60)
+def test_bowker_of_few_items_is_the_share_of_outcomes_that_are_as_asymmetric(cells):
+    found = bowker_test(cells)
+    assert found.p == pytest.approx(naive_bowker(cells), rel=1e-12)
+    if found.statistic:
+        assert (found.degrees_of_freedom, found.resamples, found.basis) == (None, None, "exact")
+
+
+@given(squares(0, 40, most=5), st.integers(0, 5))
+@examples(40)
+def test_pairs_of_levels_that_nobody_confuses_do_not_count_for_bowker(cells, place):
+    place = min(place, len(cells))
+    wider = np.insert(np.insert(cells, place, 0.0, axis=0), place, 0.0, axis=1)
+    assert bowker_test(wider) == bowker_test(cells)
+
+
+def test_bowker_resamples_where_outcomes_are_many_and_some_pairs_have_few_items():
+    """3 * 9,999 resamples of one table with one pair too rare for chi-square."""
+    cells = np.full((4, 4), 30.0)
+    cells[0, 3], cells[3, 0], cells[0, 1] = 6, 1, 45
+    found = [bowker_test(cells, seed) for seed in (0, 0, 1, 2)]
+    assert found[0] == found[1]
+    assert len({test.p for test in found}) == 3
+    assert {(test.resamples, test.basis) for test in found} == {(9_999, "9,999 resamples")}
+    p = np.mean([test.p for test in found[1:]])
+    # The rare pair by its own outcomes, the others by chi-square, which is near for 60 items.
+    rest = found[0].statistic - (np.arange(8) * 2 - 7) ** 2 / 7
+    expected = stats.binom.pmf(np.arange(8), 7, 0.5) @ stats.chi2.sf(rest, 5)
+    error = math.sqrt(expected / (3 * 9_999))
+    assert p == pytest.approx(expected, abs=4 * error + 0.03 * expected)
+
+
+def test_bowker_holds_its_level_where_most_pairs_are_rare():
+    """Three binomial errors of 1,000 tables of 40 items in 25 cells."""
+    rng = np.random.default_rng(1_000)
+    tables = rng.multinomial(40, np.full(25, 1 / 25), 1_000).reshape(-1, 5, 5).astype(float)
+    size = np.mean([bowker_test(table).p <= 0.05 for table in tables])
+    assert 0.02 < size < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1_000)
+
+
+def test_bowker_needs_no_scipy_where_it_is_exact(monkeypatch):
+    cells = np.array([[5.0, 8, 0], [0, 5, 8], [8, 0, 5]])
+    expected = bowker_test(cells)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert bowker_test(cells) == expected
+    assert expected.p == pytest.approx(2.0**-21, rel=1e-12)  # 24 tosses, each pair all one way
+    with pytest.raises(MissingExtra, match="SciPy"):
+        bowker_test(np.full((5, 5), 90.0))
 
 
 @given(squares(1, 60))
@@ -251,14 +338,17 @@ def test_the_order_of_levels_and_of_systems_does_not_matter(cells):
             found = test(np.ascontiguousarray(other))
             assert found.degrees_of_freedom == expected.degrees_of_freedom
             assert found.statistic == pytest.approx(expected.statistic, rel=1e-8, abs=1e-10)
+            assert found.p == pytest.approx(expected.p, rel=1e-6)
 
 
-def test_for_two_levels_both_are_the_chi_square_form_of_mcnemar():
+def test_for_two_levels_both_have_the_chi_square_statistic_of_mcnemar():
     cells = np.array([[12.0, 9.0], [3.0, 20.0]])
     plain = mcnemar_of_statsmodels(cells, exact=False, correction=False)
     for test in (bowker_test, stuart_maxwell_test):
         assert test(cells).statistic == pytest.approx(plain.statistic, rel=1e-12)
-        assert test(cells).p == pytest.approx(plain.pvalue, rel=1e-12)
+    assert stuart_maxwell_test(cells).p == pytest.approx(plain.pvalue, rel=1e-12)
+    exact = mcnemar_of_statsmodels(cells, exact=True)
+    assert bowker_test(cells).p == pytest.approx(exact.pvalue, rel=1e-12)
 
 
 @pytest.mark.parametrize("cells", [np.diag([3.0, 0, 5]), np.diag([0.0, 7, 0]), np.zeros((3, 3))])

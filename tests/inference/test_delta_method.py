@@ -157,6 +157,19 @@ def test_influence_in_many_blocks_is_that_in_one():
     assert np.array_equal(blocks, whole)
 
 
+@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+def test_influence_in_a_batch_is_that_of_each_matrix(metric):
+    """Cells that are empty in some matrices, and a block that holds but a part of the cells."""
+    tables = [confusion(sample(4, n, seed=n, noise=1.0)) for n in (30, 60, 500)]
+    batch = tables[0].with_cells(np.stack([table.weights for table in tables]))
+    for found in (
+        compute_influence(metric, batch),
+        compute_influence(metric, batch, block_size=99),
+    ):
+        expected = [compute_influence(metric, table) for table in tables]
+        assert found == pytest.approx(np.stack(expected), rel=1e-9, abs=1e-9, nan_ok=True)
+
+
 # --- standard errors against others --------------------------------------------------------------
 
 

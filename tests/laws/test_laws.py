@@ -117,6 +117,7 @@ CHANGED_AT_THE_ENDS = {
     "ordinal_distance_quadratic",
     "oci",
     "gwet_ac2",
+    "brennan_prediger",
     "nmd",
     "rnod",
 }
@@ -140,11 +141,13 @@ CHANGED_IN_THE_MIDDLE = CHANGED_AT_THE_ENDS | {
     "cem_int",
     "uoc",
     "krippendorff_alpha(level='interval')",
+    "scott_pi",
 }
 UNCHANGED = {
     "accuracy_within(n=0)",  # is the accuracy
     "weighted_kappa(power=0)",  # is Cohen's kappa
     "rennie_srebro(kind='immediate',penalty='zero_one')",  # is one minus the accuracy
+    "scott_pi(weights='identity')",  # takes levels for names
 }
 
 
@@ -303,6 +306,8 @@ def test_what_takes_levels_for_names_ignores_their_order_and_nothing_else_does(m
     names = not metric.ordered or metric.expression in {
         "weighted_kappa(power=0)",
         "gwet_ac2(weights='identity')",
+        "scott_pi(weights='identity')",
+        "brennan_prediger(weights='identity')",
         "rennie_srebro(kind='immediate',penalty='zero_one')",
     }
     shuffled = [2, 0, 1]

@@ -283,6 +283,7 @@ ENDS = {  # METRICS: what an unused level changes at an end
     "ordinal_distance_quadratic",
     "oci",
     "gwet_ac2",
+    "brennan_prediger",
     "nmd",
     "rnod",
 }
@@ -292,7 +293,7 @@ BETWEEN = {  # and between two levels
     *ENDS,
     *("accuracy_within", "mae", "mse", "rmse", "macro_mae", "macro_mse", "max_mae", "bias", "uoc"),
     *("linear_kappa", "quadratic_kappa", "weighted_kappa", "pearson", "ccc", "cosine"),
-    *("rennie_srebro", "cem_int"),
+    *("rennie_srebro", "cem_int", "scott_pi"),
 }
 
 

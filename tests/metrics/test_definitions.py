@@ -81,6 +81,45 @@ def test_gwet_agrees_with_irrcac(case, weights):
     assert value == pytest.approx(case.gwet[weights], abs=10**-DIGITS)
 
 
+@given(table=tables(largest=6))
+def test_interval_alpha_is_quadratic_scott_with_the_correction_for_few_labels(table):
+    """1 - (1 - pi) (2N - 1) / 2N: alpha draws its two labels without replacement."""
+    labels = 2 * table.total
+    pi = find_metric("scott_pi")(table)
+    alpha = find_metric("krippendorff_alpha(level='interval')")(table)
+    assert same(float(1 - (1 - pi) * (labels - 1) / labels), float(alpha))
+
+
+@given(table=tables(largest=6))
+def test_raters_with_the_same_shares_have_scotts_pi_equal_to_kappa(table):
+    """And with all levels equally frequent, to the coefficient of Brennan and Prediger."""
+    both = table.with_cells(table.counts + table.counts.T)
+    assert same(float(find_metric("scott_pi")(both)), float(find_metric("quadratic_kappa")(both)))
+    shifts = [np.roll(table.counts, (k, k), (0, 1)) for k in range(len(table.scale))]
+    even = table.with_cells(sum(shifts))
+    for weights in ("quadratic", "linear", "identity"):
+        pi, coefficient = (
+            find_metric(f"{name}(weights={weights!r})")(even)
+            for name in ("scott_pi", "brennan_prediger")
+        )
+        assert same(float(pi), float(coefficient))
+
+
+def test_the_coefficients_of_the_handbooks_abstractors_are_those_of_irrcac():
+    """Two abstractors of 100 cases, as irrCAC's overview prints them."""
+    table = ConfusionMatrix.from_counts([[13, 0, 0], [0, 20, 7], [0, 4, 56]], scale_of(3))
+    printed = {
+        "cohen_kappa": 0.7964094,
+        "scott_pi(weights='identity')": 0.7962397,
+        "gwet_ac2(weights='identity')": 0.8493305,
+        "krippendorff_alpha(level='nominal')": 0.7972585,
+    }
+    for name, value in printed.items():
+        assert find_metric(name)(table) == pytest.approx(value, abs=0.51e-7, rel=0)
+    exact = find_metric("brennan_prediger(weights='identity')")(table)
+    assert exact == pytest.approx((0.89 - 1 / 3) / (1 - 1 / 3), rel=1e-15)
+
+
 @pytest.mark.parametrize("name", ["kendall_tau_a", "krippendorff_alpha", "oci(gamma=2)"])
 def test_metrics_that_depend_on_the_number_of_items_need_integer_counts(name):
     half = ConfusionMatrix.from_counts(np.eye(3) / 2, scale_of(3))

@@ -27,7 +27,9 @@ from ordinate.postprocess.conformal_sets import (
     OrdinalConformalSets,
     PredictionSets,
     compute_nonconformity_scores,
+    conformal_quantile,
     evaluate_prediction_sets,
+    find_threshold,
 )
 from ordinate.scale import Scale
 
@@ -51,14 +53,30 @@ def grown(row):
     return joined
 
 
+def widened(row):
+    """The same by the best windows of 1, 2, … levels, each set with all levels between them."""
+    size, joined, held = len(row), {}, 0
+    low, high = size, -1
+    for length in range(1, size + 1):
+        sums = [sum(row[first : first + length]) for first in range(size - length + 1)]
+        first = sums.index(max(sums))
+        low, high = min(low, first), max(high, first + length - 1)
+        joined |= {k: held for k in range(low, high + 1) if k not in joined}
+        held = max(sums)
+    return list(joined.items())
+
+
+ORACLES = {"greedy": grown, "shortest": widened}
+
+
 def naive_threshold(scores, alpha):
     rank = math.ceil((len(scores) + 1) * (1 - Fraction(str(alpha))))
     return sorted(scores)[rank - 1] if rank <= len(scores) else math.inf
 
 
-def naive_sets(rows, gold, new, alpha, *, per_level):
-    size = len(new[0])
-    scores = [dict(grown(row))[level] for row, level in zip(rows, gold, strict=True)]
+def naive_sets(rows, gold, new, alpha, *, rule, per_level):
+    size, join = len(new[0]), ORACLES[rule]
+    scores = [dict(join(row))[level] for row, level in zip(rows, gold, strict=True)]
     limits = [
         naive_threshold(
             [s for s, g in zip(scores, gold, strict=True) if g == k or not per_level], alpha
@@ -67,7 +85,7 @@ def naive_sets(rows, gold, new, alpha, *, per_level):
     ]
     found = []
     for row in new:
-        inside = [level for level, score in grown(row) if score <= limits[level]]
+        inside = [level for level, score in join(row) if score <= limits[level]]
         found.append((min(inside), max(inside)))
     return found
 
@@ -92,6 +110,7 @@ def problems(draw):
     return size, calibration, gold, new
 
 
+RULES = st.sampled_from(["greedy", "shortest"])
 ALPHAS = st.sampled_from([0.05, 0.1, 0.2, 0.25, 0.5, 0.9])
 
 
@@ -109,11 +128,12 @@ def spans(sets):
 # --- by definition -------------------------------------------------------------------------------
 
 
-@given(problems(), ALPHAS, st.booleans())
-def test_sets_are_those_of_the_definition(problem, alpha, per_level):
+@given(problems(), ALPHAS, st.booleans(), RULES)
+def test_sets_are_those_of_the_definition(problem, alpha, per_level, rule):
     size, calibration, gold, new = problem
-    found = fitted(size, calibration, gold, alpha, per_level=per_level).predict(new)
-    assert spans(found) == naive_sets(calibration, gold, new, alpha, per_level=per_level)
+    found = fitted(size, calibration, gold, alpha, rule=rule, per_level=per_level).predict(new)
+    wanted = naive_sets(calibration, gold, new, alpha, rule=rule, per_level=per_level)
+    assert spans(found) == wanted
 
 
 def test_of_equals_the_lower_level_joins_first():
@@ -123,10 +143,48 @@ def test_of_equals_the_lower_level_joins_first():
     assert scores.tolist() == [[0.5, 0.0, 0.75], [0.75, 0.5, 0.0], [0.0, 0.5, 0.5]]
 
 
-@given(st.integers(2, 6).flatmap(lambda size: rows(size, parts=6)))
-def test_levels_join_in_the_order_of_the_definition(found):
-    for row, scores in zip(found, compute_nonconformity_scores(np.array(found)), strict=True):
-        assert [dict(grown(row))[k] for k in range(len(row))] == scores.tolist()
+@given(st.integers(2, 6).flatmap(lambda size: rows(size, parts=8)), RULES)
+def test_levels_join_in_the_order_of_the_definition(found, rule):
+    for row, scores in zip(found, compute_nonconformity_scores(np.array(found), rule), strict=True):
+        assert [dict(ORACLES[rule](row))[k] for k in range(len(row))] == scores.tolist()
+
+
+@given(st.integers(2, 6).flatmap(lambda size: rows(size, parts=8)), st.integers(0, 6))
+def test_both_rules_are_the_same_where_rows_have_one_peak(found, peak):
+    parts = [(sorted(row[:peak]), sorted(row[peak:], reverse=True)) for row in found]
+    one_peak = np.array([up + down for up, down in parts])
+    greedy, shortest = (compute_nonconformity_scores(one_peak, r) for r in ("greedy", "shortest"))
+    assert greedy.tolist() == shortest.tolist()
+
+
+@given(
+    st.integers(2, 6).flatmap(lambda size: rows(size, parts=8)), RULES, st.sampled_from(range(9))
+)
+def test_a_set_is_in_one_piece_and_holds_more_than_the_threshold(found, rule, eighths):
+    given_rows, threshold = np.array(found), eighths / 8
+    members = compute_nonconformity_scores(given_rows, rule) <= threshold
+    assert members[np.arange(len(found)), given_rows.argmax(axis=1)].all()
+    assert (np.abs(np.diff(members.astype(int), axis=1)).sum(axis=1) <= 2).all()
+    held = (given_rows * members).sum(axis=1)
+    assert ((held > threshold) | members.all(axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("row", "threshold", "sizes"),
+    [
+        ([0.4, 0.0, 0.3, 0.3], 0.5, (3, 4)),  # the best two levels are not beside the best one
+        ([0.01, 0.05, 0.49, 0.0, 0.45], 0.6, (5, 4)),  # greed goes down, and has to come back
+    ],
+)
+def test_neither_rule_has_the_shorter_set_at_every_threshold(row, threshold, sizes):
+    scores = [compute_nonconformity_scores(np.array([row]), rule) for rule in ORACLES]
+    assert tuple((score <= threshold).sum() for score in scores) == sizes
+
+
+def test_windows_that_are_equal_but_for_rounding_are_equal():
+    row = [0.3, 0.1, 0.2, 0.1, 0.3]  # 0.3 + 0.1 + 0.2 is less than 0.2 + 0.1 + 0.3
+    scores = compute_nonconformity_scores(np.array([row]), "shortest")
+    assert scores[0].round(12).tolist() == [0.0, 0.3, 0.4, 0.6, 0.7]
 
 
 @examples(50)
@@ -259,6 +317,96 @@ def test_mean_coverage_of_each_group_is_as_promised():
     assert (np.mean(covered, axis=0) >= 1 - alpha - 3 * errors).all()
 
 
+# --- risk control --------------------------------------------------------------------------------
+
+
+def naive_risk_threshold(rows, gold, gaps, alpha, rule):
+    """The least threshold at which the mean distance and one worst item are within alpha."""
+    scores = [dict(ORACLES[rule](row)) for row in rows]
+    worst, n = Fraction(max(map(max, gaps))), len(rows)
+    for threshold in sorted({0, *(score for each in scores for score in each.values())}):
+        losses = [
+            min(Fraction(gaps[g][k]) for k, score in each.items() if score <= threshold)
+            for each, g in zip(scores, gold, strict=True)
+        ]
+        if (sum(losses) + worst) / (n + 1) <= Fraction(str(alpha)):
+            return threshold
+    return math.inf
+
+
+@given(problems(), st.sampled_from([0.25, 0.5, 0.75, 1.5, 3.0]), RULES, st.booleans())
+def test_the_threshold_of_risk_control_is_that_of_the_definition(problem, alpha, rule, stretched):
+    size, calibration, gold, new = problem
+    at = [0.0, 1.0, 5.0, 5.5, 9.0][:size] if stretched else list(map(float, range(size)))
+    alpha = min(alpha, at[-1] * 0.75)
+    scale = Scale([f"L{k}" for k in range(size)], positions=at)
+    sets = OrdinalConformalSets(alpha, scale=scale, rule=rule, control="distance")
+    sets.fit(calibration, [scale.labels[k] for k in gold])
+    wanted = naive_risk_threshold(calibration, gold, scale.gaps.tolist(), alpha, rule)
+    assert sets.thresholds_.tolist() == [[wanted] * size]
+    assert (len(gold) < scale.span / alpha - 1) == bool(sets.notes_)
+    found = sets.predict(new)
+    for (low, high), row in zip(spans(found), new, strict=True):
+        inside = [level for level, score in ORACLES[rule](row) if score <= wanted]
+        assert (low, high) == (min(inside), max(inside))
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), ALPHAS)
+def test_coverage_is_risk_control_of_a_loss_of_1_outside_the_set(scores, alpha):
+    ordered, n = np.sort(np.array(scores, float)), len(scores)
+    assert find_threshold(ordered, np.ones(n), n, alpha, 1.0) == conformal_quantile(ordered, alpha)
+
+
+@pytest.mark.parametrize("rule", ["greedy", "shortest"])
+@pytest.mark.parametrize("alpha", [0.1, 0.4])
+def test_the_mean_distance_over_fresh_draws_is_as_promised(rule, alpha):
+    rng, times = np.random.default_rng(14), 200
+    (known, gold), (new, truth) = draw_items(rng, 150 * times), draw_items(rng, 300 * times)
+    fits, uses = np.repeat(np.arange(times), 150), np.repeat(np.arange(times), 300)
+    sets = OrdinalConformalSets(alpha, scale="0..4", rule=rule, control="distance")
+    found = sets.fit(known, gold, fits).predict(new, uses)
+    reached = found.compute_distances(truth).reshape(times, -1).mean(axis=1)
+    error = np.std(reached, ddof=1) / np.sqrt(times)
+    assert reached.mean() <= alpha + 3 * error
+    assert reached.mean() > alpha / 2  # not by taking everything
+
+
+def test_a_larger_distance_is_allowed_by_smaller_sets():
+    known, gold = draw_items(np.random.default_rng(15), 400)
+    last = np.ones_like(known, bool)
+    for alpha in (0.05, 0.2, 0.5, 1.0, 3.9):
+        sets = OrdinalConformalSets(alpha, scale="0..4", control="distance").fit(known, gold)
+        found = sets.predict(known).members
+        assert (found <= last).all()
+        last = found
+    assert (last.sum(axis=1) == 1).all()
+
+
+def test_too_few_items_for_a_distance_give_full_sets_and_a_note():
+    rows = [[0.8, 0.1, 0.1]] * 6
+    sets = OrdinalConformalSets(0.25, scale="1..3", control="distance")
+    (note,) = sets.fit(rows, [1] * 6).notes_
+    assert note == "alpha=0.25 needs 7 items, and there were fewer: every level is in each set."
+    assert sets.predict(rows[:1]).sizes.tolist() == [3]
+    assert sets.fit([*rows, rows[0]], [1] * 7).predict(rows[:1]).sizes.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "longest"}, "rule='longest' is not one of greedy, shortest"),
+        ({"control": "width"}, "control='width' is not one of coverage, distance"),
+        ({"control": "distance", "per_level": True}, "per_level=True is for coverage"),
+        ({"control": "distance", "alpha": 2}, "alpha=2 is not a distance between 0 and 2, the"),
+        ({"control": "distance", "alpha": 0}, "alpha=0 is not a distance between 0 and 2, the"),
+        ({"control": "distance", "alpha": "1"}, "alpha='1' is not a distance between 0 and 2"),
+    ],
+)
+def test_what_sets_cannot_be_is_refused(options, message):
+    with pytest.raises(BadOption, match=message):
+        OrdinalConformalSets(**{"scale": "1..3"} | options).fit([[0.5, 0.3, 0.2]] * 20, [1] * 20)
+
+
 # --- few items -----------------------------------------------------------------------------------
 
 
@@ -313,12 +461,25 @@ def test_coverage_and_sizes_are_counted():
     assert [e.value for e in found.coverage_by_level.values()][:3] == [0.5, 1.0, 1.0]
     assert math.isnan(found.coverage_by_level[4].value)
     assert found.coverage_by_level[4].note == "gold has no item of this level"
+    assert found.mean_distance.value == 0.25
+    assert 0 <= found.mean_distance.low < 0.25 < found.mean_distance.high < 3
     assert found.mean_size == 2.25
     assert found.size_shares == {1: 0.25, 2: 0.5, 3: 0.0, 4: 0.25}
     assert found.empty_share == 0.0
     plain = found.to_dict()
+    assert plain["mean_distance"] == found.mean_distance.to_dict()
     assert plain["coverage_by_level"]["4"]["value"] is None
     assert plain["size_shares"]["2"] == 0.5
+
+
+def test_distances_are_those_from_the_nearest_level_of_the_set():
+    scale = Scale(["a", "b", "c", "d"], positions=[0, 1, 5, 7])
+    sets = PredictionSets(scale, np.array([1, 1, 1]), np.array([1, 2, 2]))
+    assert sets.compute_distances(["a", "b", "d"]).tolist() == [1, 0, 2]
+    inside = evaluate_prediction_sets(sets, ["b", "b", "c"]).mean_distance
+    assert inside.value == 0
+    assert math.isnan(inside.low)
+    assert inside.note == "it is the same for all items"
 
 
 def test_limits_follow_their_level():
@@ -429,6 +590,7 @@ def test_an_evaluation_is_shown_in_records_and_in_words():
         ("coverage", "low", 0.0),
         ("coverage", "mid", 1.0),
         ("coverage", "high", None),
+        ("mean_distance", "all items", 0.5),
         ("mean_size", "all items", 1.5),
         ("share", "0", 0.0),
         ("share", "1", 0.5),

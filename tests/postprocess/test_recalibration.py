@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.isotonic import IsotonicRegression
 
-from ordinate.postprocess.isotonic import fit_isotonic, pool_adjacent_violators
+from ordinate.metrics.isotonic import fit_isotonic, pool_adjacent_violators
 from ordinate.postprocess.recalibration import (
     HIGHEST_TEMPERATURE,
     LOWEST_TEMPERATURE,

@@ -172,6 +172,97 @@ def test_five_terms_sum_to_the_scores():
             assert parts["score"] == pytest.approx(total, abs=1e-12)
 
 
+def test_the_terms_of_the_events_sum_to_their_scores_and_on_average_to_the_rps():
+    found = judged(interval=None)
+    plain = found.to_dict()["calibration_curves"]
+    assert (plain["resamples"], plain["rps"]["if_calibrated"]) == (None, None)
+    assert [event["at_most"] for event in plain["events"]] == list(CEFR[:-1])
+    for event, pairs in zip(plain["events"], naive.cumulative(GOLD, ROWS.tolist()), strict=True):
+        assert event["score"] == pytest.approx(np.mean([(f - o) ** 2 for f, o in pairs]), abs=1e-12)
+        share = np.mean([o for _, o in pairs])
+        assert event["uncertainty"] == pytest.approx(share * (1 - share))
+    for part in (plain["rps"], *plain["events"]):
+        total = part["miscalibration"] - part["discrimination"] + part["uncertainty"]
+        total += part["within_variance"] - part["within_covariance"]
+        assert total == pytest.approx(part["score"], abs=1e-12)
+        assert part["miscalibration"] >= 0 <= part["discrimination"]
+    assert plain["rps"]["score"] == pytest.approx(found.metrics["rps"].value, abs=1e-12)
+    assert plain["approximate"]
+
+
+def test_probabilities_of_three_decimals_have_exact_curves():
+    below = ROWS.cumsum(axis=1).round(3)
+    rows = np.diff(np.clip(below, 0, 1), axis=1, prepend=0.0)
+    found = judged(rows=rows)
+    assert not found.to_dict()["calibration_curves"]["approximate"]
+    assert "approximate" not in str(found)
+    assert "Calibration curves are approximate" in " ".join(str(judged()).split())
+
+
+def test_curves_stand_beside_those_of_calibrated_systems():
+    plain = judged().to_dict()["calibration_curves"]
+    assert plain["resamples"] == 499
+    means = [event["if_calibrated"]["mean"] for event in plain["events"]]
+    assert plain["rps"]["if_calibrated"] == {"mean": np.mean(means), "high": None, "p": None}
+    for event in plain["events"]:
+        assert 1 / 500 <= event["if_calibrated"]["p"] <= 1
+        assert sum(point["count"] for point in event["points"]) == 400
+        assert all(point["low"] <= point["high"] for point in event["points"])
+    fewer = judged(interval=ConfidenceIntervals(resamples=150)).to_dict()["calibration_curves"]
+    assert fewer["resamples"] == 150
+    tables = judged().list_tables()
+    assert len(tables["events"]) == 5
+    assert len(tables["calibration_curves"]) == sum(len(e["points"]) for e in plain["events"])
+
+
+def test_clusters_leave_curves_without_bands_and_p_and_weights_are_told():
+    groups = np.arange(400) // 4
+    found = evaluate(LABELS, scale="cefr", probabilities=ROWS, groups=groups).probabilities
+    plain = found.to_dict()["calibration_curves"]
+    assert plain["resamples"] is None
+    for event in plain["events"]:
+        assert event["if_calibrated"] is None
+        assert all(point["low"] is point["high"] is None for point in event["points"])
+        assert event["points"][0]["frequency"] is not None
+    assert "no bands and no p here" in " ".join(str(found).split())
+    assert "MCB if calibrated" not in str(found)
+    weighted = " ".join(str(judged(weights=np.arange(400) % 3 + 0.5)).split())
+    assert "take the 400 items for 308 of equal weight" in weighted
+    assert "of equal weight" not in str(judged())
+
+
+def test_the_verdict_is_of_all_tests_of_calibration_together():
+    gold, rows = sample(400, seed=7, sharpness=1.0)
+    right = judged(np.array(CEFR)[gold], rows).document().verdict
+    assert "There is no sign of miscalibration" in right
+    assert "by Holm over 6 tests" in right
+    assert "The probabilities are overconfident (ece " in judged().document().verdict
+    lean = 0.6 * rows + 0.4 * np.eye(6)[0]  # whatever the item, rather the lowest level
+    found = judged(np.array(CEFR)[gold], lean, metrics="brier").document().verdict
+    assert re.search(r'\(MCB of "at most \w\d" .* by Holm over 5 tests\)', found)
+    assert judged(interval=None).document().verdict.startswith("On average the probabilities are ")
+
+
+def test_so_many_events_that_none_can_be_significant_are_told():
+    rng = np.random.default_rng(1)
+    gold, rows = rng.integers(0, 30, 60), rng.dirichlet(np.ones(30), 60)
+    found = Calibration.of(gold, rows, scale="0..29", metrics="brier")
+    assert "With 29 events, no p from so few simulations" in " ".join(str(found).split())
+    assert "no p from so few" not in str(judged())
+
+
+def test_what_binned_errors_show_is_among_the_details():
+    found = judged()
+    titles = [block.title for block in found.document().blocks]
+    assert titles[1:3] == [
+        "Calibration of the events",
+        "Observed frequency at predicted probabilities",
+    ]
+    details = [block.title for block in found.document().details]
+    assert details == ["Confidence bins", "Where the scores come from"]
+    assert all(len(line) <= 80 for line in render(found, width=80).splitlines())
+
+
 def test_gold_shares_are_what_the_same_row_for_everybody_reaches():
     shares = np.bincount(GOLD, minlength=6) / 400
     same = judged(rows=np.tile(shares, (400, 1)), metrics="brier,log_loss,rps,rps_sum,ece")

@@ -312,7 +312,8 @@ def test_the_first_table_is_the_one_without_a_name(name):
 
 def test_an_evaluation_has_its_tables_by_name():
     tables = get_result("evaluation").list_tables()
-    others = ["error_attribution", "second_rater", "difference_from_rest", "bins"]
+    others = ["error_attribution", "second_rater", "difference_from_rest"]
+    others += ["bins", "calibration_curves"]
     assert [*tables] == ["metrics", "per_level", "confusion_matrix", *others]
     assert {row["group"] for row in tables["metrics"]} == {"", TAG, "other"}
     assert {row["group"] for row in tables["second_rater"]} == {"", TAG, "other"}

@@ -60,9 +60,21 @@ def simulated(metric, n, count, seed, gold=GOLD, systems=SYSTEMS):
 
 
 def test_the_spread_of_a_mean_is_the_deviation_of_what_items_add():
-    """Within 4 Monte-Carlo errors of a deviation from 2,000 resamples: 6.3 %."""
     gaps = item_gaps()
-    assert planned().spread == pytest.approx(gaps.std(), rel=4 / math.sqrt(2 * DRAWS))
+    assert planned().spread == pytest.approx(gaps.std(), rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["quadratic_kappa", "cem_ord", "macro_mae", "f1_macro"])
+def test_the_spread_of_other_metrics_is_the_deviation_of_what_a_little_of_each_item_adds(metric):
+    panel = panel_of(GOLD, SYSTEMS, SIZE)
+    pulls = []
+    for name, answers in SYSTEMS.items():
+        table = panel.confusion_matrix(name)
+        more = np.repeat(table.weights[None], 400, axis=0)
+        more[np.arange(400), GOLD, answers] += 1e-4
+        values = [find_metric(metric)(table.with_cells(cells)) for cells in (more, table.weights)]
+        pulls.append((values[0] - values[1]) / 1e-4 * 400)
+    assert planned(metric).spread == pytest.approx((pulls[0] - pulls[1]).std(), rel=1e-4)
 
 
 @pytest.mark.parametrize("metric", ["mae", "quadratic_kappa", "cem_ord", "accuracy", "macro_mae"])
@@ -130,7 +142,7 @@ def test_few_groups_spread_like_the_sums_of_groups_and_not_like_the_tails_of_stu
     error = math.sqrt(count / (count - 1) * ((pulls - pulls.mean()) ** 2).sum())
     for seed in (0, 1):
         plan = planned(groups=groups.tolist(), seed=seed)
-        assert plan.spread == pytest.approx(error * math.sqrt(400), rel=4 / math.sqrt(2 * DRAWS))
+        assert plan.spread == pytest.approx(error * math.sqrt(400), rel=1e-6)
 
 
 def test_one_group_is_nothing_to_plan_from():
@@ -143,7 +155,7 @@ def test_real_weights_spread_like_weighted_items():
     gaps = item_gaps()
     centred = gaps - np.average(gaps, weights=weights)
     expected = math.sqrt((weights**2 * centred**2).sum()) / weights.sum() * math.sqrt(400)
-    assert planned(weights=weights).spread == pytest.approx(expected, rel=0.08)
+    assert planned(weights=weights).spread == pytest.approx(expected, rel=1e-6)
 
 
 # --- power ---------------------------------------------------------------------------------------
@@ -225,6 +237,7 @@ def test_whole_weights_are_items():
     repeated = {name: answers * 3 for name, answers in SYSTEMS.items()}
     again = planned("mae", 0.05, GOLD * 3, repeated)
     assert weighted.to_dict() | {"n": 1200} == again.to_dict()
+    assert weighted.needed_low > plain.needed_low  # three times the items are more sure of it
     assert weighted.spread == pytest.approx(plain.spread, rel=4 / math.sqrt(DRAWS))
     assert [one.items for one in planned(weights=[3] * 400).outlooks] == [
         600,
@@ -259,7 +272,8 @@ def test_values_are_those_of_the_pilot():
 def test_plans_come_from_the_seed():
     one, two, three = (planned("mae", 0.05, seed=seed).to_dict() for seed in (1, 1, 2))
     assert one == two
-    assert one["spread"] != three["spread"]
+    assert one["needed"] == three["needed"]
+    assert one["needed_high"] != three["needed_high"]
 
 
 def test_missing_predictions_are_treated_as_asked():
@@ -268,6 +282,148 @@ def test_missing_predictions_are_treated_as_asked():
     inner = {name: answers[40:] for name, answers in systems.items()}
     assert dropped.to_dict() == planned(gold=GOLD[40:], systems=inner).to_dict()
     assert planned(systems=systems, missing="worst").spread > dropped.spread
+
+
+# --- how sure a pilot is of the items ------------------------------------------------------------
+
+
+def naive_log_variances(gaps, count=2000):
+    """Logarithms of the variance of items drawn one by one."""
+    drawn = np.random.default_rng(8).choice(gaps, (count, len(gaps)))
+    return np.log(drawn.var(axis=1))
+
+
+def test_the_interval_of_the_items_is_that_of_the_variance_of_resampled_pilots():
+    """The deviations of 500 and 2,000 resamples: 4 errors are 14 %."""
+    gaps = item_gaps()
+    plan = planned("mae", 0.01)
+    half = Z * naive_log_variances(gaps).std()
+    room = 4 * math.hypot(1 / math.sqrt(2 * 500), 1 / math.sqrt(2 * 2000))
+    assert math.log(plan.needed / plan.needed_low) == pytest.approx(half, rel=room)
+    assert math.log(plan.needed_high / plan.needed) == pytest.approx(half, rel=room)
+
+
+def test_whole_groups_are_resampled_for_the_interval():
+    """As above, from the sums of groups, whose sizes vary: 4 errors are 14 %, and 5 % for these."""
+    gaps, groups = item_gaps(), np.random.default_rng(3).integers(0, 40, 400)
+    plan = planned("mae", 0.01, groups=groups.tolist())
+    sums = np.array([[(groups == g).sum(), gaps[groups == g].sum()] for g in range(40)])
+    n, total = np.moveaxis(sums[np.random.default_rng(4).integers(0, 40, (4000, 40))], 2, 0)
+    mean = total.sum(axis=1, keepdims=True) / n.sum(axis=1, keepdims=True)
+    variances = ((total - mean * n) ** 2).sum(axis=1) / n.sum(axis=1)
+    half = Z * np.log(variances).std()
+    assert math.log(plan.needed_high / plan.needed) == pytest.approx(half, rel=0.19)
+
+
+@pytest.mark.parametrize("metric", ["kendall_tau_a", "krippendorff_alpha"])
+def test_metrics_that_need_integer_counts_have_an_interval(metric):
+    plan = planned(metric, 0.05)
+    assert plan.needed_low < plan.needed < plan.needed_high
+
+
+def test_neither_the_difference_nor_the_power_changes_how_sure_the_pilot_is():
+    ratios = [
+        plan.needed_high / plan.needed_low
+        for plan in (planned("mae", 0.01), planned("mae", 0.001), planned("mae", 0.01, power=0.95))
+    ]
+    assert ratios == pytest.approx([ratios[0]] * 3, rel=1e-3)
+    surer = planned("mae", 0.01, interval=0.99)
+    wider = stats.norm.ppf(0.995) / Z * math.log(ratios[0])
+    assert math.log(surer.needed_high / surer.needed_low) == pytest.approx(wider, rel=1e-3)
+
+
+def test_a_larger_pilot_is_more_sure():
+    small = planned("quadratic_kappa", 0.05, GOLD[:100], {k: x[:100] for k, x in SYSTEMS.items()})
+    large = planned("quadratic_kappa", 0.05)
+    small, large = (math.log(plan.needed_high / plan.needed_low) for plan in (small, large))
+    assert 1.4 < small / large < 2.9  # about the root of 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["mae", "cem_ord", "quadratic_kappa"])
+def test_the_interval_has_the_items_that_all_pilots_together_ask_for(metric):
+    """200 pilots of 150 items from 400; 90 % of the intervals less 3 binomial errors."""
+    truth, rng = planned(metric, 0.02).needed, np.random.default_rng(1_000)
+    hits = 0
+    for seed in range(200):
+        who = rng.integers(0, 400, 150)
+        pilot = {name: [answers[k] for k in who] for name, answers in SYSTEMS.items()}
+        plan = planned(metric, 0.02, [GOLD[k] for k in who], pilot, seed=seed, resamples=100)
+        hits += plan.needed_low <= truth <= plan.needed_high
+    assert hits / 200 > 0.9 - 3 * math.sqrt(0.9 * 0.1 / 200)
+
+
+def test_a_metric_without_a_derivative_has_its_spread_by_resamples_and_no_interval():
+    plan = planned("min_sensitivity", 0.05)
+    drawn = simulated("min_sensitivity", 400, 800, seed=2)
+    expected = (drawn[:, 0] - drawn[:, 1]).std() * math.sqrt(400)
+    assert plan.spread == pytest.approx(expected, rel=0.15)
+    assert plan.needed is not None
+    assert (plan.needed_low, plan.needed_high) == (None, None)
+    (said,) = plan.notes
+    assert said == (
+        "The number of items has no interval: min_sensitivity has no derivative, and its spread is "
+        "that of bootstrap resamples."
+    )
+    assert said in " ".join(str(plan).split())
+
+
+def test_a_pilot_whose_resamples_show_no_variation_has_no_interval():
+    plan = planned("mae", 0.1, gold=[1, 1], systems={"a": [1, 1], "b": [1, 2]})
+    assert (plan.needed_low, plan.needed_high) == (None, None)
+    assert plan.notes == (
+        "The number of items has no interval: some resamples of the pilot show no variation.",
+    )
+
+
+def test_matrices_too_large_to_differentiate_in_every_resample_keep_the_influences_of_the_pilot(
+    monkeypatch,
+):
+    """The variance of a mean does not depend on its own value but by 1/N."""
+    plan = planned("mae", 0.01)
+    monkeypatch.setattr("ordinate.inference.sample_size.MOST_NUMBERS", 1)
+    kept = planned("mae", 0.01)
+    assert kept.needed == plan.needed
+    assert kept.needed_low == pytest.approx(plan.needed_low, rel=0.01)
+    assert "influences are those of the pilot in all its resamples" in " ".join(kept.notes)
+
+
+def test_a_plan_says_how_far_it_can_be_trusted():
+    (said,) = planned("macro_mae", 0.05).notes
+    assert "how sure a pilot of 400 items is of the spread" in said
+    few = [k for k in range(400) if GOLD[k] < SIZE - 1 or k < 20]
+    gold = [GOLD[k] for k in few]
+    systems = {name: [answers[k] for k in few] for name, answers in SYSTEMS.items()}
+    assert 0 < gold.count(SIZE - 1) < 10
+    general, rare = planned("macro_mae", 0.05, gold, systems).notes
+    assert f"of {len(few)} items is" in general
+    assert "The pilot has few items of L3, and macro_mae averages over levels" in rare
+    often = planned("macro_mae", 0.05, gold * 5, {k: x * 5 for k, x in systems.items()})
+    assert 10 < (gold * 5).count(SIZE - 1) < 50  # still rare beside the others
+    assert "few items of L3" in often.notes[1]
+    assert len(planned("mae", 0.05, gold, systems).notes) == 1
+    (grouped,) = planned("mae", 0.05, groups=[k % 12 for k in range(400)]).notes
+    assert "how sure a pilot of 12 groups is" in grouped
+    assert planned().notes == ()
+
+
+def test_two_systems_without_a_difference_are_asked_for_one_unless_widths_were_asked_for():
+    asked = "How many items it takes depends on the smallest difference that matters to you"
+    assert asked in " ".join(str(planned()).split())
+    assert planned().needed is None
+    for plan in (planned(items=[500]), planned("mae", 0.1), planned(systems={"a": GOLD[::-1]})):
+        assert asked not in " ".join(str(plan).split())
+
+
+def test_the_difference_of_the_pilot_does_not_matter():
+    """Two systems of equal errors in opposite halves, and the same with the roles exchanged."""
+    one, other = SYSTEMS["s0"], SYSTEMS["s1"]
+    gaps = item_gaps()
+    assert gaps.mean() != 0
+    plan = planned("mae", 0.05, systems={"a": one, "b": other})
+    turned = planned("mae", 0.05, systems={"a": other, "b": one})
+    assert plan.observed_difference == -turned.observed_difference
+    assert plan.needed == turned.needed
 
 
 # --- one system ----------------------------------------------------------------------------------
@@ -300,7 +456,7 @@ def test_numbers_of_items_that_were_named_are_the_ones_that_are_shown():
 
 KEYS = {
     "schema", "task", "metric", "n", "values", "observed_difference", "difference", "power",
-    "level", "spread", "needed", "outlooks", "source",
+    "level", "spread", "needed", "needed_low", "needed_high", "outlooks", "notes", "source",
 }  # fmt: skip
 
 
@@ -317,7 +473,9 @@ def test_the_report_says_how_many_items_it_takes():
     plan = planned("mae", 0.05)
     shown = " ".join(str(plan).split())
     assert "To see a difference of 0.05 between two systems like these in 80 %" in shown
-    assert f"takes about {plan.needed:,} items" in shown
+    bounds = f"(95 % CI {plan.needed_low:,} to {plan.needed_high:,})"
+    assert f"takes about {plan.needed:,} items {bounds}." in shown
+    assert plan.needed_low < plan.needed < plan.needed_high
     assert "Width of 95 % confidence intervals" in shown
     for one in plan.outlooks:
         assert f"{one.items:,}" in shown

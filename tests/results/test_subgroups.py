@@ -91,6 +91,23 @@ def test_a_second_rater_is_evaluated_in_each_subgroup_as_if_it_were_alone(groupe
     assert f"{result.by['west'].second_rater['mae'].value:.3f}" in shown
 
 
+def test_each_subgroup_shows_the_agreement_of_its_raters_below_that_of_the_system():
+    result = evaluated(by=PARTS, second_rater=labels(SECOND), metrics="mae,quadratic_kappa")
+    grids = [x for x in result.document().list_body() if getattr(x, "title", "") == "Subgroups"]
+    heads = [[row[0] for row in grid.rows] for grid in grids]
+    expected = [row for name in result.metrics for row in (name, f"{name} of the second rater")]
+    assert heads == [["items", *expected]] * len(grids)
+    shown = words(result)
+    for group, part in result.to_dict()["by"].items():
+        inside = [x == group for x in PARTS]
+        gold, second = chosen(GOLD, inside), chosen(SECOND, inside)
+        human = evaluated(gold, second, metrics="mae,quadratic_kappa").to_dict()["metrics"]
+        for name, found in part["second_rater"].items():
+            assert found["value"] == human[name]["value"]
+            assert (found["low"], found["high"]) == (human[name]["low"], human[name]["high"])
+            assert f"{found['value']:.3f} ({found['low']:.2f} to {found['high']:.2f})" in shown
+
+
 def test_a_subgroup_differs_from_the_rest_by_mover_of_both():
     result = evaluated(by=PARTS)
     for name, part in result.by.items():

@@ -26,7 +26,7 @@ from ordinate.errors import (
 from ordinate.scale import Scale
 from ordinate.summaries import reliability
 from ordinate.summaries.probability_bins import assign_bins
-from ordinate.summaries.reliability import Reliability, ReliabilityParts
+from ordinate.summaries.reliability import CURVE_BINS, Reliability, ReliabilityParts
 
 EVENTS = ("top", "levels", "cumulative")
 
@@ -287,6 +287,55 @@ def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused
     for hole in ([nan, 1.0], [1.0, nan]):
         with pytest.raises(BadProbabilities, match="row 2"):
             Reliability.of(["low", "low"], [rows[0], hole], scale, parts(), missing="drop")
+
+
+# --- bins of isotonic curves ---------------------------------------------------------------------
+
+CURVES = ReliabilityParts(curves=True)
+
+
+def test_each_probability_of_three_decimals_has_a_bin_of_its_own():
+    values = np.arange(1_001) / 1_000
+    places = assign_bins(values, CURVE_BINS)
+    assert len(set(places.tolist())) == 1_001
+    for nudge in (-1e-9, 1e-9):  # and stays there, if it is a sum that was rounded
+        inner = values[1:-1] + nudge
+        assert (assign_bins(inner, CURVE_BINS) == places[1:-1]).all()
+    assert assign_bins(np.array([1 - 1e-9]), CURVE_BINS)[0] == places[-1]
+
+
+@given(judged())
+@examples(20)
+def test_curves_are_sums_over_the_items_of_all_blocks(items):
+    gold, rows, weights = items
+    found = summary(gold, rows, weights, CURVES)
+    spread = summary(gold, rows, weights, CURVES, blocks=5)
+    each = naive.each(gold, weights)
+    for event, pairs in enumerate(naive.cumulative(gold, rows)):
+        sums = naive.binned(pairs, each, CURVE_BINS)
+        filled = np.flatnonzero(found.curves.items[event])
+        assert filled.tolist() == sorted(sums)
+        for k in filled:
+            six = [part[event, k] for part in (found.curves[0], found.curves[1], *found.curves[3:])]
+            assert six == pytest.approx(sums[k], abs=1e-12)
+    for batch in (spread, spread.pooled):
+        for part, wanted in zip(batch.curves, found.curves, strict=True):
+            np.testing.assert_array_equal(part, wanted)
+
+
+def test_curves_merge_and_go_to_plain_values_and_back():
+    first, second = (summary([k], [[0.3, 0.7]], wanted=CURVES) for k in (0, 1))
+    both = summary([0, 1], [[0.3, 0.7]] * 2, wanted=CURVES)
+    assert (first + second).curves.o.sum() == 1
+    assert_close(first + second, both)
+    assert_close(Reliability.stack([first, second]).pooled, both)
+    stored = both.to_dict()
+    assert Reliability.from_dict(stored) == both
+    with pytest.raises(OrdinateError, match="with curves and one without"):
+        _ = both + summary([0], [[0.3, 0.7]], wanted=ReliabilityParts())
+    short = stored | {"curves": [np.array(part)[:, :10].tolist() for part in stored["curves"]]}
+    with pytest.raises(OrdinateError, match="curves does not fit"):
+        Reliability.from_dict(short)
 
 
 # --- what is asked for, and what is refused ------------------------------------------------------

@@ -18,21 +18,23 @@ CELL_STEP, MATRIX_STEP = 1e-3, 1e-5  # shares of the cell's weight and of the to
 def compute_influence(
     metric: Metric, matrix: ConfusionMatrix, *, block_size: int = BLOCK_SIZE
 ) -> Array:
-    """Return the influence [K, K + 1] of each cell: the derivative of the metric towards it.
+    """Return the influence [..., K, K + 1] of each cell: the derivative of the metric towards it.
 
     It is 0 for empty cells: no item has it.
     """
-    cells = matrix.weights.reshape(-1)
+    cells, total = _flatten_cells(matrix.weights), np.asarray(matrix.total)[..., None]
     influence = np.zeros(cells.shape)
     for block in split_cells_into_blocks(matrix, block_size):
-        steps = np.minimum(CELL_STEP * cells[block] / matrix.total, MATRIX_STEP)
-        influence[block] = _differentiate_by_cell(metric, matrix, block, steps)
+        steps = np.minimum(CELL_STEP * cells[..., block] / total, MATRIX_STEP)
+        influence[..., block] = _differentiate_by_cell(metric, matrix, block, steps)
     return influence.reshape(matrix.weights.shape)
 
 
 def split_cells_into_blocks(matrix: ConfusionMatrix, block_size: int = BLOCK_SIZE) -> list[Array]:
     """Return the filled cells in blocks, so that a matrix for each cell of one fits into memory."""
-    filled = np.flatnonzero(matrix.weights)
+    filled = np.flatnonzero(
+        _flatten_cells(matrix.weights).any(axis=tuple(range(matrix.weights.ndim - 2)))
+    )
     count = max(1, -(-len(filled) * matrix.weights.size // block_size))
     return np.array_split(filled, count)
 
@@ -41,13 +43,20 @@ def _differentiate_by_cell(
     metric: Metric, matrix: ConfusionMatrix, cells: Array, steps: Array
 ) -> Array:
     """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
-    one_cell = np.zeros((len(cells), matrix.weights.size))
-    one_cell[np.arange(len(cells)), cells] = matrix.total
-    moved = (one_cell - matrix.weights.reshape(-1)) * steps[:, None]
-    both = matrix.weights.reshape(-1) + np.stack([moved, -moved])
-    matrices = matrix.with_cells(both.reshape(2, len(cells), *matrix.weights.shape))
+    flat = _flatten_cells(matrix.weights)[..., None, :]
+    total = np.asarray(matrix.total)[..., None, None]
+    one_cell = cells[:, None] == np.arange(flat.shape[-1])
+    moved = (one_cell * total - flat) * steps[..., None]
+    matrices = matrix.with_cells(
+        (flat + np.stack([moved, -moved])).reshape(2, *steps.shape, *matrix.weights.shape[-2:])
+    )
     up, down = metric.compute_from_expected(matrices, matrix)
-    return (up - down) / (2.0 * steps)
+    return np.divide(up - down, 2.0 * steps, out=np.zeros_like(steps), where=steps > 0)
+
+
+def _flatten_cells(weights: Array) -> Array:
+    """Return the cells of matrices in one row each."""
+    return weights.reshape(*weights.shape[:-2], -1)
 
 
 def variance_from_influence(

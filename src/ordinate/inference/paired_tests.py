@@ -23,13 +23,16 @@ TIE_TOLERANCE = 1e-12  # differences this near count as equal
 MOST_STATES = 1 << 16  # up to which all swaps are tried
 MOST_SWAPS = 99_999  # random ones
 ENOUGH_EXTREME_SWAPS = 100  # as extreme as the observed difference
+ENOUGH_FOR_CHI_SQUARE = 10  # items in every pair of cells of Bowker's test
+SYMMETRY_RESAMPLES = 9_999  # where its outcomes are too many to enumerate
 
 
 @dataclass(frozen=True)
 class TestResult:
     """The result of a test: its p-value, and what it rests on.
 
-    `resamples` is None where the p-value is exact. `note` says why there is none, if there is none.
+    A p-value without `degrees_of_freedom` and `resamples` is exact. `note` says why there is none,
+    if there is none.
     """
 
     __test__ = False  # pytest must not take it for a test
@@ -39,6 +42,16 @@ class TestResult:
     degrees_of_freedom: int | None = None
     resamples: int | None = None
     note: str | None = None
+
+    @property
+    def basis(self) -> str:
+        """What the p-value rests on, in words."""
+        if self.resamples is not None:
+            return f"{self.resamples:,} resamples"
+        if self.degrees_of_freedom is None:
+            return "exact"
+        noun = "degree" if self.degrees_of_freedom == 1 else "degrees"
+        return f"chi-square, {self.degrees_of_freedom} {noun} of freedom"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -148,17 +161,17 @@ class _ItemSwaps(_Swaps):
     def count_matrices(self, swaps: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
         """`swaps` [B, pairs]: how many items the first system puts into the first cell."""
         kept, moved = swaps.astype(float), (self.counts - swaps).astype(float)
-        first = self.agreed_weights + _sum_into_cells(kept, self.first_cell, self.size)
-        first += _sum_into_cells(moved, self.second_cell, self.size)
-        second = self.agreed_weights + _sum_into_cells(moved, self.first_cell, self.size)
-        second += _sum_into_cells(kept, self.second_cell, self.size)
+        first = self.agreed_weights + sum_into_cells(kept, self.first_cell, self.size)
+        first += sum_into_cells(moved, self.second_cell, self.size)
+        second = self.agreed_weights + sum_into_cells(moved, self.first_cell, self.size)
+        second += sum_into_cells(kept, self.second_cell, self.size)
         first_matrix, second_matrix = (
             self.pairs.to_confusion_matrix(t.reshape(-1, *self.shape)) for t in (first, second)
         )
         return first_matrix, second_matrix
 
 
-def _sum_into_cells(amounts: Array, cells: Array, size: int) -> Array:
+def sum_into_cells(amounts: Array, cells: Array, size: int) -> Array:
     """Return cells [B, size] with the sum of the amounts [B, pairs] that belong into each."""
     sums = np.zeros((len(amounts), size))
     if len(cells):
@@ -288,16 +301,49 @@ def _exact_sign_test(pairs: PairedPredictions, wins: float, losses: float) -> Te
     return TestResult(min(1.0, 2.0 * fair_binomial_tail(few, n)), statistic=float(few))
 
 
-def bowker_test(cells: Array) -> TestResult:
-    """Test whether a square table is symmetric (Bowker): moves up are as frequent as moves down."""
+def bowker_test(cells: Array, seed: int = 0) -> TestResult:
+    """Test whether a square table is symmetric (Bowker): moves up are as frequent as moves down.
+
+    Given how many items fall into each pair of cells (i, j) and (j, i), a fair coin says which way
+    each of them goes. All outcomes are enumerated where they are few. Otherwise the statistic is
+    chi-square, but only where every pair that occurs has enough items; if not, it is resampled.
+    """
     upper = np.triu_indices(len(cells), 1)
     there, back = cells[upper], cells.T[upper]
-    seen = there + back > 0
-    if not seen.any():
+    counts = (there + back).astype(np.int64)
+    occurs = counts > 0
+    if not occurs.any():
         return TestResult(1.0, 0.0, 0, note="both sides always agree")
-    statistic = float(((there - back)[seen] ** 2 / (there + back)[seen]).sum())
-    freedom = len(upper[0])
-    return TestResult(chi_square_tail(statistic, freedom), statistic, freedom)
+    statistic = float(((there - back)[occurs] ** 2 / counts[occurs]).sum())
+    counts = np.sort(counts[occurs])  # so that neither levels nor systems need an order
+    least = statistic * (1.0 - TIE_TOLERANCE)
+    if np.prod(counts // 2 + 1.0) <= MOST_STATES:
+        outcomes, probabilities = _enumerate_symmetry_statistics(counts.tolist())
+        return TestResult(min(1.0, float(probabilities[outcomes >= least].sum())), statistic)
+    if counts[0] >= ENOUGH_FOR_CHI_SQUARE:
+        return TestResult(chi_square_tail(statistic, len(counts)), statistic, len(counts))
+    extreme = _resample_symmetry_statistics(counts.tolist(), seed) >= least
+    p = (1.0 + float(extreme.sum())) / (SYMMETRY_RESAMPLES + 1.0)
+    return TestResult(p, statistic, resamples=SYMMETRY_RESAMPLES)
+
+
+def _enumerate_symmetry_statistics(counts: list[int]) -> tuple[Array, Array]:
+    """Return every value that Bowker's statistic can have, and its probability."""
+    statistics, probabilities = np.zeros(1), np.ones(1)
+    for n in counts:
+        apart = np.arange(n % 2, n + 1, 2)  # heads and tails, whichever are more
+        chances = _fair_binomial_pmf(n)[(n + apart) // 2] * np.where(apart > 0, 2.0, 1.0)
+        statistics = np.add.outer(statistics, apart**2 / n).reshape(-1)
+        probabilities = np.multiply.outer(probabilities, chances).reshape(-1)
+    return statistics, probabilities
+
+
+def _resample_symmetry_statistics(counts: list[int], seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    statistics = np.zeros(SYMMETRY_RESAMPLES)
+    for n in counts:
+        statistics += (2.0 * rng.binomial(n, 0.5, SYMMETRY_RESAMPLES) - n) ** 2 / n
+    return statistics
 
 
 def stuart_maxwell_test(cells: Array) -> TestResult:

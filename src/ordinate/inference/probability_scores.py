@@ -166,19 +166,24 @@ def simulate_perfect_calibration(
     step = max(1, most_cells // bins.f.size)
     sizes = [min(step, settings.resamples - start) for start in range(0, settings.resamples, step)]
     values = np.concatenate(
-        [metric(_replace_bins(reliability, key, _resample_events(bins, k, rng), k)) for k in sizes]
+        [metric(_replace_bins(reliability, key, resample_events(bins, k, rng), k)) for k in sizes]
     )
     if bins.f.shape[-2] > 1:
         return PerfectCalibration(float(values.mean()), math.nan, math.nan)
-    reached = (values >= float(metric(reliability)) - 1e-12).sum()
+    return compare_with_calibration(float(metric(reliability)), values, settings.level)
+
+
+def compare_with_calibration(value: float, simulated: Array, level: float) -> PerfectCalibration:
+    """Return where a calibration error stands among those of calibrated systems."""
+    reached = (simulated >= value - ROUNDING_SHARE).sum()
     return PerfectCalibration(
-        float(values.mean()),
-        float(np.quantile(values, settings.level)),
-        float((1 + reached) / (1 + settings.resamples)),
+        float(simulated.mean()),
+        float(np.quantile(simulated, level)),
+        float((1 + reached) / (1 + len(simulated))),
     )
 
 
-def _resample_events(
+def resample_events(
     bins: ReliabilityBins, resamples: int, rng: np.random.Generator
 ) -> ReliabilityBins:
     """Return bins [resamples, events, bins] in which events happened as often as they should."""

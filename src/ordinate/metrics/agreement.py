@@ -20,6 +20,7 @@ from ordinate.metrics.arithmetic import (
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
+AgreementWeights = Literal["quadratic", "linear", "identity"]
 BLOCK_SIZE = 1 << 21  # weights of triples of levels at once: 300 levels have 27 million
 
 
@@ -95,9 +96,12 @@ def min_sensitivity(matrix: ConfusionMatrix) -> Value:
 
 
 def _agreement_beyond_chance(matrix: ConfusionMatrix, cost: Array) -> Value:
-    observed = (matrix.share * cost).sum(axis=CELL_AXES)
-    by_chance = (matrix.by_chance * cost).sum(axis=CELL_AXES)
-    return 1.0 - ratio(observed, by_chance)
+    return _agreement_beyond(matrix, cost, (matrix.by_chance * cost).sum(axis=CELL_AXES))
+
+
+def _agreement_beyond(matrix: ConfusionMatrix, cost: Array, expected: Value) -> Value:
+    """Return 1 - observed / expected cost of disagreement."""
+    return 1.0 - ratio((matrix.share * cost).sum(axis=CELL_AXES), expected)
 
 
 _KAPPA_FORMULA = r"1 - \frac{\sum_{ij} |x_i-x_j|^p\, n_{ij}}{\sum_{ij} |x_i-x_j|^p\, g_i p_j / N}"
@@ -195,17 +199,56 @@ def mcc(matrix: ConfusionMatrix) -> Value:
     reference="gwet2014",
     equal_steps=lambda options: options["weights"] != "identity",
 )
-def gwet_ac2(
-    matrix: ConfusionMatrix, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
-) -> Value:
+def gwet_ac2(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
     """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares."""
-    power = {"identity": 0, "linear": 1, "quadratic": 2}[weights]
-    off = matrix.scale.gaps > 0
-    credit = 1.0 - np.where(off, (matrix.scale.gaps / matrix.scale.span) ** power, 0.0)
-    share = (matrix.gold_share + matrix.predicted_share) / 2.0
+    cost, share = _weigh_disagreement(matrix, weights), _share_of_both(matrix)
     size = len(matrix.scale)
-    by_chance = credit.sum() / (size * (size - 1)) * (share * (1.0 - share)).sum(axis=-1)
-    return ratio(mean_credit(matrix, credit) - by_chance, 1.0 - by_chance)
+    credit = (1.0 - cost).sum() / (size * (size - 1))
+    by_chance = credit * (share * (1.0 - share)).sum(axis=-1)
+    return _agreement_beyond(matrix, cost, 1.0 - by_chance)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"1 - \frac{\sum_{ij} (1-w_{ij})\, n_{ij}/N}{\sum_{ij} (1-w_{ij})\, \pi_i \pi_j},\; "
+    r"\pi_k = (g_k+p_k)/2N",
+    reference="scott1955",
+    undefined_when=_ONE_LABEL,
+    equal_steps=lambda options: options["weights"] != "identity",
+)
+def scott_pi(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
+    """Scott's pi: agreement beyond the chance of two raters with the same shares of levels."""
+    cost, share = _weigh_disagreement(matrix, weights), _share_of_both(matrix)
+    return _agreement_beyond(matrix, cost, np.einsum("...i,ij,...j", share, cost, share))
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"1 - \frac{\sum_{ij} (1-w_{ij})\, n_{ij}/N}{\sum_{ij} (1-w_{ij}) / K^2}",
+    reference="brennan1981",
+    linear=True,
+    equal_steps=lambda options: options["weights"] != "identity",
+)
+def brennan_prediger(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
+    """Brennan and Prediger's coefficient: agreement beyond the chance of levels drawn evenly."""
+    cost = _weigh_disagreement(matrix, weights)
+    return _agreement_beyond(matrix, cost, cost.mean())
+
+
+def _weigh_disagreement(matrix: ConfusionMatrix, weights: AgreementWeights) -> Array:
+    """Return 1 - w: the cost of two levels as a share of the largest."""
+    power = {"identity": 0, "linear": 1, "quadratic": 2}[weights]
+    gaps = matrix.scale.gaps
+    return np.where(gaps > 0, (gaps / matrix.scale.span) ** power, 0.0)
+
+
+def _share_of_both(matrix: ConfusionMatrix) -> Array:
+    """Return the share of each level among all labels, gold and predicted."""
+    return (matrix.gold_share + matrix.predicted_share) / 2.0
 
 
 @metric(

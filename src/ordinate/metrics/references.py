@@ -9,6 +9,8 @@ REFERENCES = {
     "regression. ISDA.",
     "bracher2021": "Bracher, Ray, Gneiting, Reich (2021). Evaluating epidemic forecasts in "
     "an interval format. PLOS Computational Biology 17(2).",
+    "brennan1981": "Brennan, Prediger (1981). Coefficient kappa: some uses, misuses, and "
+    "alternatives. Educational and Psychological Measurement 41(3).",
     "brier1950": "Brier (1950). Verification of forecasts expressed in terms of "
     "probability. Monthly Weather Review 78.",
     "cardoso2011": "Cardoso, Sousa (2011). Measuring the performance of ordinal classification. "
@@ -54,6 +56,8 @@ REFERENCES = {
     "discrete ordered labels. IJCAI workshop on advances in preference handling.",
     "sakai2021": "Sakai (2021). Evaluating evaluation measures for ordinal classification and "
     "ordinal quantification. ACL.",
+    "scott1955": "Scott (1955). Reliability of content analysis: the case of nominal scale coding. "
+    "Public Opinion Quarterly 19(3).",
     "shannon1948": "Shannon (1948). A mathematical theory of communication. Bell System Technical "
     "Journal 27.",
     "silva2018": "Silva, Pinto, Cardoso (2018). A uniform performance index for ordinal "

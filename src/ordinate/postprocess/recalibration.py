@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NoItems, shorten, suggest_names
+from ordinate.metrics.isotonic import IsotonicCurve, fit_isotonic
 from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.estimator import (
     BaseEstimator,
@@ -16,7 +17,6 @@ from ordinate.postprocess.estimator import (
     list_columns,
     read_probability_rows,
 )
-from ordinate.postprocess.isotonic import IsotonicCurve, fit_isotonic
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.tabulation import check_same_length, convert_weights

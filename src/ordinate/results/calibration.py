@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from ordinate.errors import NoItems
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.multiple_testing import holm
 from ordinate.inference.probability_scores import (
     JACKKNIFE_BLOCKS,
     PerfectCalibration,
@@ -34,6 +35,7 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
+from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.probabilities import arrange_columns
@@ -60,7 +62,6 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
-SIGNIFICANT = 0.05  # a smaller p of the first calibration error is called miscalibration
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the groups."
 APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins
@@ -169,6 +170,12 @@ class Calibration(Result):
 
     # --- the parts of a report -----------------------------------------------------------------
 
+    @cached_property
+    def curves(self) -> CalibrationCurves:
+        """The calibration of the events "gold is at most level k" by isotonic regression."""
+        clustered = NOT_CLUSTERED_NOTE in self.notes
+        return CalibrationCurves(self.summary, self.interval, clustered)
+
     def list_bins(self) -> list[Record]:
         """Return the bins of the highest probability: range, count, accuracy, confidence, gap."""
         top = self.summary.bins["top", self.bins]
@@ -222,6 +229,7 @@ class Calibration(Result):
             "n": summary.n,
             "scale": [to_json_label(label) for label in summary.scale.labels],
             "metrics": to_plain(self.metrics),
+            "calibration_curves": self.curves.to_dict(),
             "bins": to_plain(self.list_bins()),
             "per_level": to_plain(self.list_levels()),
             "decomposition": to_plain(self.decompose_scores()),
@@ -232,7 +240,7 @@ class Calibration(Result):
         }
 
     def list_tables(self) -> dict[str, list[Record]]:
-        """Return the metrics, the bins, the levels and the terms of the scores."""
+        """Return the metrics, bins, levels, terms of the scores, and the events with curves."""
         return {
             "metrics": self.rows(),
             "bins": self.list_bins(),
@@ -240,6 +248,8 @@ class Calibration(Result):
             "decomposition": [
                 {"metric": name} | terms for name, terms in self.decompose_scores().items()
             ],
+            "events": self.curves.list_events(),
+            "calibration_curves": self.curves.list_points(),
         }
 
     def rows(self) -> list[Record]:
@@ -262,12 +272,12 @@ class Calibration(Result):
     def document(self) -> Document:
         """Return the report for people."""
         title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
-        grids = (self._make_metrics_grid(), self._bins(), self._levels())
         return Document(
             title,
-            (*grids, self._make_decomposition_grid()),
+            (self._make_metrics_grid(), *self.curves.make_grids(), self._levels()),
             verdict=self._write_verdict(),
             notes=(*self.notes, *self._list_notes()),
+            details=(self._bins(), self._make_decomposition_grid()),
         )
 
     def _write_verdict(self) -> str:
@@ -276,22 +286,34 @@ class Calibration(Result):
         confidence, accuracy = (float(x.sum() / top.weight.sum()) for x in (top.f, top.o))
         sides = f"mean confidence {format_cell(confidence)}, accuracy {format_cell(accuracy)}"
         side = "overconfident" if confidence > accuracy else "underconfident"
-        tested = {
-            name: score
-            for name, score in self.metrics.items()
-            if score.perfect_calibration and not math.isnan(score.perfect_calibration.p)
-        }
-        if not tested:
+        tests = self._list_tests()
+        if not tests:
             return f"On average the probabilities are {side}: {sides}."
-        name, score = next(iter(tested.items()))
-        value = format_cell(score.value)
-        usual, p = score.perfect_calibration.mean, score.perfect_calibration.p  # type: ignore[union-attr] # tested ones have it
-        error = f"{name} {value}, {format_cell(usual)} if calibrated, p {format_p_value(p)}"
-        if p > SIGNIFICANT:
-            return f"There is no sign of miscalibration ({error}): {sides}."
+        adjusted = holm([test.p for _, _, test in tests])
+        least = int(adjusted.argmin())
+        name, value, test = tests[least]
+        error = f"{name} {format_cell(value)}, {format_cell(test.mean)} if calibrated"
+        p = f"p {format_p_value(test.p)}, {format_p_value(adjusted[least])} by Holm"
+        found = f"{error}, {p} over {len(tests)} tests"
+        if adjusted[least] > SIGNIFICANT:
+            return f"There is no sign of miscalibration ({found}): {sides}."
         by_turns = "over- and underconfident by turns"
         side = by_turns if abs(confidence - accuracy) < SLIGHT_GAP else side
-        return f"The probabilities are {side} ({error}): {sides}."
+        return f"The probabilities are {side} ({found}): {sides}."
+
+    def _list_tests(self) -> list[tuple[str, float, PerfectCalibration]]:
+        """Return the tests of calibration: the first error that has one, and those of events."""
+        found = [
+            (name, score.value, score.perfect_calibration)
+            for name, score in self.metrics.items()
+            if score.perfect_calibration and not math.isnan(score.perfect_calibration.p)
+        ]
+        curves = zip(self.curves.names, self.curves.events, strict=True)
+        return found[:1] + [
+            (f'MCB of "{name}"', curve.terms["miscalibration"], curve.perfect_calibration)
+            for name, curve in curves
+            if curve.perfect_calibration is not None
+        ]
 
     # --- its grids -----------------------------------------------------------------------------
 
@@ -302,7 +324,10 @@ class Calibration(Result):
         return Grid("Probabilities", header, rows, left=2, optional=("gold shares",))
 
     def _list_notes(self) -> list[str]:
-        lines, errors = [LEGEND], [score.perfect_calibration for score in self.metrics.values()]
+        lines, errors = (
+            [LEGEND, *self.curves.list_notes()],
+            [score.perfect_calibration for score in self.metrics.values()],
+        )
         if any(perfect is not None and math.isnan(perfect.p) for perfect in errors):
             lines.append(DEPENDENT_EVENTS_NOTE)
         scores = self.summary.scores
@@ -399,7 +424,7 @@ def select_probability_metrics(metrics: MetricSelection, bins: int) -> list[Metr
 def collect_required_parts(metrics: list[Metric], bins: int) -> ReliabilityParts:
     """Return what the metrics and the grids of the report read."""
     report = ReliabilityParts(
-        frozenset({("top", bins), ("levels", bins), ("cumulative", bins)}), scores=True
+        frozenset({("top", bins), ("levels", bins), ("cumulative", bins)}), scores=True, curves=True
     )
     return reduce(or_, (metric.required_parts for metric in metrics), report)
 

@@ -227,7 +227,7 @@ def _run_tests(
 ) -> PairTests:
     pairs = panel.pair_systems(first, second, grouped=panel.groups is not None)
     swapped = {metric.expression: _run_permutation_test(metric, pairs, seed) for metric in metrics}
-    return PairTests(first, second, swapped, _run_classical_tests(pairs))
+    return PairTests(first, second, swapped, _run_classical_tests(pairs, seed))
 
 
 def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -> TestResult:
@@ -237,11 +237,11 @@ def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -
         return TestResult(math.nan, note=str(reason))
 
 
-def _run_classical_tests(pairs: PairedPredictions) -> dict[str, TestResult]:
+def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestResult]:
     tests: dict[str, Callable[[], TestResult]] = {
         "mcnemar": lambda: mcnemar_test(pairs),
         "sign": lambda: sign_test(pairs),
-        "bowker": lambda: bowker_test(pairs.predictions),
+        "bowker": lambda: bowker_test(pairs.predictions, seed),
         "stuart_maxwell": lambda: stuart_maxwell_test(pairs.predictions),
     }
     if pairs.groups is not None:

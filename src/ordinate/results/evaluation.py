@@ -254,9 +254,10 @@ class Evaluation(Result):
                 for row in _list_estimates(part.difference_from_rest)
             ],
         }
-        return tables | (
-            {} if self.probabilities is None else {"bins": self.probabilities.list_bins()}
-        )
+        if self.probabilities is None:
+            return tables
+        curves = self.probabilities.curves.list_points()
+        return tables | {"bins": self.probabilities.list_bins(), "calibration_curves": curves}
 
     def _list_cells(self) -> list[Record]:
         """Return one record for each cell; a prediction that is missing has no level."""

@@ -399,15 +399,13 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
 
 def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evaluation]]") -> Grid:
     counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in groups))
-    rows: list[tuple[Cell, ...]] = [
-        (name, *(_format_score(part.metrics[name]) for _, part in groups))
-        for name in result.metrics
-    ]
     parts = [part for _, part in groups]
-    rows += [
-        (f"{name} of the second rater", *(_format_second_rater(part, name) for part in parts))
-        for name in result.second_rater or ()
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name in result.metrics:
+        rows.append((name, *(_format_score(part.metrics[name]) for part in parts)))
+        if result.second_rater is not None:
+            raters = (_format_second_rater(part, name) for part in parts)
+            rows.append((f"{name} of the second rater", *raters))
     rows += [
         (name, *(_format_probability_score(part, name) for part in parts))
         for name in (result.probabilities.metrics if result.probabilities else ())

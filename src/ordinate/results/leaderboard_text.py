@@ -216,11 +216,5 @@ def _make_test_grids(tests: "PairTests") -> list[Grid]:
         "stuart_maxwell": "Stuart-Maxwell: same use of levels",
     }
     for name, test in tests.others.items():
-        noun = "degree" if test.degrees_of_freedom == 1 else "degrees"
-        freedom = (
-            "exact"
-            if test.degrees_of_freedom is None
-            else f"{test.degrees_of_freedom} {noun} of freedom"
-        )
-        rows.append((titles[name], format_p_value(test.p), test.note or freedom))
+        rows.append((titles[name], format_p_value(test.p), test.note or test.basis))
     return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", "basis"), tuple(rows))]

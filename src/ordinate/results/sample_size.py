@@ -10,21 +10,34 @@ from typing import Annotated, Any
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference.confidence_intervals import FLAT_WIDTH
 from ordinate.inference.delta_method import normal_quantile
 from ordinate.inference.resampling import Resampling
-from ordinate.inference.system_differences import resample_jointly
+from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, estimate_spreads
+from ordinate.inference.small_samples import RARE_ITEMS, RARE_SHARE
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
-from ordinate.render.estimates import format_count, format_interval_head
+from ordinate.render.estimates import format_count, format_interval_head, join_names
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.settings import Level, Resamples, Seed, Setting
-from ordinate.summaries import Panel
+from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
+# How often such intervals have the true number: docs/studies/symmetry-and-power.md.
+COVERAGE_BY_ITEMS: tuple[tuple[float, str], ...] = (
+    (200, "87 to 96 %"),
+    (800, "92 to 95 %"),
+    (math.inf, "93 to 95 %"),
+)
+COVERAGE_BY_GROUPS: tuple[tuple[float, str], ...] = ((40, "86 to 94 %"), (math.inf, "90 to 93 %"))
+COVERAGE_OF_RARE_LEVELS = "55 to 94 %, the lower the rarer"
+SCARCE_ITEMS = 50  # of a gold level that is rare beside others, below which averages suffer
+ASK_FOR_DIFFERENCE = (
+    "How many items it takes depends on the smallest difference that matters to you: name it with "
+    "difference=… (--difference). The one seen here is as unsure as the pilot, and no guide."
+)
 PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 
@@ -32,7 +45,10 @@ PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 class SampleSizeSettings:
     """What a plan is for: a difference to be seen, the power, the level, numbers of items."""
 
-    difference: Annotated[float | None, Setting("the difference to be seen", metavar="D")] = None
+    difference: Annotated[
+        float | None,
+        Setting("the smallest difference that matters, which shall be seen", metavar="D"),
+    ] = None
     power: Annotated[float, Setting("power: the chance to see it")] = 0.8
     level: Level = 0.95
     items: Sequence[int] = ()
@@ -68,7 +84,8 @@ class SampleSizePlan(Result):
     """A plan from a pilot: systems like these, on more or fewer items.
 
     `spread` is the standard deviation of what one item adds to the difference: the standard error
-    for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings.
+    for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings,
+    with their confidence interval; the pilot's own difference has no part in it.
     """
 
     table_name = "outlooks"
@@ -79,7 +96,10 @@ class SampleSizePlan(Result):
     values: dict[str, float]
     spread: float | None
     needed: int | None
+    needed_low: int | None  # of the interval of the needed items
+    needed_high: int | None
     outlooks: tuple[SampleSizeOutlook, ...]
+    notes: tuple[str, ...] = ()  # how far the needed items can be trusted
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -97,22 +117,20 @@ class SampleSizePlan(Result):
         if settings.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _compute_value(named, panel, system) for system in panel.systems}
-        resampled = named.size(_resample_values(named, panel, settings))
-        n = int(panel.weights.sum()) if panel.has_integer_weights else panel.n
-        spreads = np.std(resampled, axis=0, ddof=1) * math.sqrt(n)
-        spread = None
-        if len(panel.systems) == 2:
-            spread = float(np.std(resampled[:, 0] - resampled[:, 1], ddof=1)) * math.sqrt(n)
-        if (spreads if spread is None else np.array([spread])).max() < FLAT_WIDTH:
+        resampling = Resampling(settings.resamples, settings.seed)
+        spreads, n = estimate_spreads(panel, named, resampling), count_items(panel)
+        spread = spreads.difference
+        if (spreads.systems.max() if spread is None else spread) < NO_SPREAD:
             raise NotApplicable("The pilot shows no variation that a plan could rest on.")
         needed = compute_needed_items(spread, settings)
+        low, high = compute_needed_interval(spreads, settings) or (None, None)
         sizes = (
             {max(1, round(times * n)) for times in PILOT_MULTIPLES}
             if not settings.items
             else settings.items
         )
         more = () if needed is None or settings.items else (needed,)
-        by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
+        by_system = dict(zip(panel.systems, spreads.systems.tolist(), strict=True))
         outlooks = tuple(
             _compute_outlook(n, by_system, spread, settings) for n in sorted({*sizes, *more})
         )
@@ -123,7 +141,10 @@ class SampleSizePlan(Result):
             values=values,
             spread=spread,
             needed=needed,
+            needed_low=low,
+            needed_high=high,
             outlooks=outlooks,
+            notes=_state_trust(panel, named, spreads) if needed is not None else (),
             origin=origin or Origin(),
         )
 
@@ -149,7 +170,10 @@ class SampleSizePlan(Result):
             "level": self.settings.level,
             "spread": self.spread,
             "needed": self.needed,
+            "needed_low": self.needed_low,
+            "needed_high": self.needed_high,
             "outlooks": to_plain(self.outlooks),
+            "notes": list(self.notes),
             "source": self.origin.to_dict(),
         }
 
@@ -184,8 +208,9 @@ def power(
 ) -> SampleSizePlan:
     """Plan how many items it takes to see a difference between two systems like these.
 
-    One system is enough to learn how wide its interval will be for `items`. With groups, the
-    numbers hold for items in groups like these.
+    `difference` is the smallest one that matters to you; the pilot's own is no guide. One system is
+    enough to learn how wide its interval will be for `items`. With groups, the numbers hold for
+    items in groups like these.
 
     >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
     >>> flat = ["mid"] * 90
@@ -221,6 +246,20 @@ def compute_needed_items(spread: float | None, settings: SampleSizeSettings) -> 
     return max(1, math.ceil((reach * spread / settings.difference) ** 2))
 
 
+def compute_needed_interval(
+    spreads: Spreads, settings: SampleSizeSettings
+) -> tuple[int, int] | None:
+    """Return the confidence interval of N, which is as unsure as the variance of the difference."""
+    if spreads.difference is None or spreads.log_variances is None:
+        return None
+    half = normal_quantile(settings.level) * float(spreads.log_variances.std(ddof=1)) / 2.0
+    bounds = [
+        compute_needed_items(spreads.difference * math.exp(side * half), settings)
+        for side in (-1.0, 1.0)
+    ]
+    return None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
+
+
 def check_system_count(systems: int) -> None:
     """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
@@ -235,15 +274,6 @@ def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     if math.isnan(value):
         raise NotApplicable(f"{metric.expression} of {system} is undefined: nothing to plan from.")
     return value
-
-
-def _resample_values(metric: Metric, panel: Panel, settings: SampleSizeSettings) -> Any:
-    resampling = Resampling(settings.resamples, settings.seed)
-    values = resample_jointly(panel, [metric], resampling, tails=False)[metric.expression]
-    defined = values[~np.isnan(values).any(axis=1)]
-    if len(defined) < len(values) / 2:
-        raise NotApplicable(f"{metric.expression} is undefined in most resamples of the pilot.")
-    return defined
 
 
 def _compute_outlook(
@@ -286,7 +316,7 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     level = f"{100 * plan.settings.level:g} %"
     grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (grid,), _state_answer(plan), plan.origin.notes)
+    return Document(title, (*plan.notes, grid), _state_answer(plan), plan.origin.notes)
 
 
 def _state_answer(plan: SampleSizePlan) -> str:
@@ -294,7 +324,8 @@ def _state_answer(plan: SampleSizePlan) -> str:
     if plan.needed is not None:
         parts.append(
             f"To see a difference of {plan.settings.difference:g} between two systems like these "
-            f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
+            f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items"
+            f"{_format_needed_interval(plan)}."
         )
     parts += [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
     if plan.spread is None:
@@ -304,6 +335,57 @@ def _state_answer(plan: SampleSizePlan) -> str:
         parts.append(f"With {format_count(first.items)} its {level} is about {width} wide.")
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.observed_difference)} here.")
+        if plan.settings.difference is None and not plan.settings.items:
+            parts.append(ASK_FOR_DIFFERENCE)
     if plan.panel.group_values:
         parts.append("Items are taken to come in groups like these.")
     return " ".join(parts)
+
+
+def _format_needed_interval(plan: SampleSizePlan) -> str:
+    if plan.needed_low is None or plan.needed_high is None:
+        return ""
+    level = format_interval_head(plan.settings.level)
+    return f" ({level} {plan.needed_low:,} to {plan.needed_high:,})"
+
+
+def _state_trust(panel: Panel, metric: Metric, spreads: Spreads) -> tuple[str, ...]:
+    """Say how far the needed items can be trusted."""
+    if spreads.log_variances is None:
+        return (f"The number of items has no interval: {spreads.note}.",)
+    sentences = [_state_coverage(panel), *_warn_of_rare_levels(panel, metric)]
+    if spreads.note is not None:
+        sentences.append(f"The levels are many: {spreads.note}, and the interval may be too short.")
+    return tuple(sentences)
+
+
+def _state_coverage(panel: Panel) -> str:
+    size, noun, study = count_items(panel), "item", COVERAGE_BY_ITEMS
+    if panel.groups is not None:
+        size, noun, study = len(panel.group_values), "group", COVERAGE_BY_GROUPS
+    covered = next(share for most, share in study if size < most)
+    return (
+        f"The interval says how sure a pilot of {format_count(size, noun)} is of the spread, for "
+        "systems and items like these. In a study, 95 % intervals from such pilots had the true "
+        f"number in {covered} of the cases; where they missed, it was mostly larger."
+    )
+
+
+def _warn_of_rare_levels(panel: Panel, metric: Metric) -> list[str]:
+    rare = _find_scarce_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
+    if not rare:
+        return []
+    sentence = (
+        f"The pilot has few items of {join_names(rare)}, and {metric.expression} averages over "
+        "levels: the number is likely too low (in the study, intervals had the true one in "
+        f"{COVERAGE_OF_RARE_LEVELS}). Plan from a pilot with more of them."
+    )
+    return [sentence]
+
+
+def _find_scarce_levels(matrix: ConfusionMatrix) -> list[str]:
+    """Return the gold levels whose few items make up much of an average over levels."""
+    counts = matrix.gold if matrix.has_integer_weights else matrix.items.sum(axis=-1)
+    enough = max(RARE_ITEMS, min(SCARCE_ITEMS, RARE_SHARE * counts.max()))
+    scarce = (counts > 0) & (counts < enough)
+    return [name for name, few in zip(matrix.scale.names, scarce, strict=True) if few]

@@ -311,7 +311,7 @@ class BatchSummary(Summary):
             if rule.pool is not None:
                 stacked[name] = _map_arrays(_stack_arrays, *values)
             elif rule.merge is not None:
-                stacked[name] = reduce(rule.merge, values)
+                stacked[name] = reduce(partial(_map_arrays, rule.merge), values)
         return replace(first, **stacked)
 
 

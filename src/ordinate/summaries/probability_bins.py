@@ -27,6 +27,13 @@ class BlockTally:
         part.weight = None if self.weight is None else self.weight[places]
         return part
 
+    @property
+    def pooled(self) -> "BlockTally":
+        """The tally of the same items in one block."""
+        part = self.select(np.arange(self.size))
+        part.many, part.block = 1, None
+        return part
+
     def items(self) -> Array:
         """Return the number of items of each block."""
         if self.block is None:

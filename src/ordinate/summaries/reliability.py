@@ -1,5 +1,6 @@
 """Reliability: how predicted probabilities relate to what happened, in a few sums."""
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
@@ -9,7 +10,15 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.scale import Scale
-from ordinate.summaries.base import SUM, BatchSummary, Dropped, Sum, load_counts, to_plain_value
+from ordinate.summaries.base import (
+    SUM,
+    BatchSummary,
+    Dropped,
+    FieldRule,
+    Sum,
+    load_counts,
+    to_plain_value,
+)
 from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.probabilities import (
@@ -41,6 +50,8 @@ EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, l
 FINE_BINS = (
     1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
 )
+# Bins of isotonic curves: each probability of up to three decimals has one of its own, inside.
+CURVE_BINS = 1_001
 NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
 SCORE_NAMES = ("brier", "log_loss", "rps_sum")
 ROWS_PER_BLOCK = (
@@ -53,13 +64,14 @@ class ReliabilityParts:
     """Which parts a summary has; they unite with `|`.
 
     `bins` says for which events and in how many bins: the most probable level (`top`), each level,
-    each event "gold is at most level k".
+    each event "gold is at most level k". `curves` are the bins of isotonic curves of the last.
     """
 
     bins: frozenset[tuple[Events, int]] = frozenset()
     scores: bool = False
     confusion_matrix: bool = False
     ranking: bool = False
+    curves: bool = False
 
     def __post_init__(self) -> None:
         for _, count in self.bins:
@@ -72,6 +84,7 @@ class ReliabilityParts:
             self.scores or other.scores,
             self.confusion_matrix or other.confusion_matrix,
             self.ranking or other.ranking,
+            self.curves or other.curves,
         )
 
 
@@ -136,6 +149,9 @@ def _load_bins(stored: Iterable[Mapping[str, Any]]) -> dict[tuple[Events, int], 
 
 
 BIN_SUMS = replace(SUM, dump=_dump_bins, load=_load_bins)
+CURVE_SUMS = FieldRule(
+    operator.add, load=lambda parts: ReliabilityBins(*map(load_counts, parts))
+)  # of a batch as a whole: in each of many blocks they would take most of the memory
 SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(load_counts, parts)))
 
 
@@ -143,9 +159,9 @@ SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(load_counts, part
 class Reliability(BatchSummary):
     """What N rows of probabilities were worth: bins, scores and matrices, as its parts say.
 
-    Leading axes hold many summaries at once. `argmax` is the confusion matrix of the most probable
-    level, the lowest of equal ones; `confusion_matrix` sums the probabilities of each
-    level by gold level.
+    Leading axes hold many summaries at once; `curves` are sums over all of them. `argmax` is the
+    confusion matrix of the most probable level, the lowest of equal ones; `confusion_matrix` sums
+    the probabilities of each level by gold level.
 
     >>> parts = ReliabilityParts(scores=True)
     >>> summary = Reliability.of(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high", parts)
@@ -164,6 +180,7 @@ class Reliability(BatchSummary):
     scores: Annotated[ProperScores | None, SCORE_SUMS] = None
     confusion_matrix: Annotated[Array | None, SUM] = None  # [..., K, K]
     ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
+    curves: Annotated[ReliabilityBins | None, CURVE_SUMS] = None  # [K - 1, CURVE_BINS], of a batch
     dropped: Dropped = 0
     has_unanswered = False
     whole = True
@@ -220,6 +237,12 @@ class Reliability(BatchSummary):
             **{f"bins[{key}]": (events[key[0]], key[1]) for key in self.bins},
         }
 
+    def _require_shapes(self) -> None:
+        super()._require_shapes()
+        shape = (len(self.scale) - 1, CURVE_BINS)
+        for part in self.curves or ():
+            self._require(part.shape == shape, "curves")
+
     @property
     def scale(self) -> Scale:
         """The scale of the levels."""
@@ -264,6 +287,7 @@ class ReliabilityAccumulator:
         self.tails = np.zeros((3, many))
         self.confusion_matrix = np.zeros((many, size, size)) if parts.confusion_matrix else None
         self.ranking = np.zeros((many, size, FINE_BINS)) if parts.ranking else None
+        self.curves = np.zeros((7, size - 1, CURVE_BINS)) if parts.curves else None
 
     def add(
         self,
@@ -323,9 +347,12 @@ class ReliabilityAccumulator:
         cells = tally.sums(gold * (size + 1) + predicted, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
         self.confidence += tally.of(best, predicted, size)
+        needed: set[Events] = {event_set for event_set, _ in self.parts.bins}
+        if self.curves is not None:
+            needed.add("cumulative")
         events = {
             event_set: compute_events(event_set, gold, columns, best, predicted)
-            for event_set, _ in self.parts.bins
+            for event_set in needed
         }
         for (event_set, count), sums in self.bins.items():
             for event, (f, o) in enumerate(zip(*events[event_set], strict=True)):
@@ -335,6 +362,9 @@ class ReliabilityAccumulator:
         if self.confusion_matrix is not None:
             for k, column in enumerate(columns):
                 self.confusion_matrix[:, :, k] += tally.of(column, gold, size)
+        if self.curves is not None:
+            for event, (f, o) in enumerate(zip(*events["cumulative"], strict=True)):
+                self.curves[:, event] += sum_bins(tally.pooled, f, o, CURVE_BINS)[:, 0]
         if self.ranking is not None:
             self.ranking += self._count_ranking(tally, gold, columns)
 
@@ -386,6 +416,7 @@ class ReliabilityAccumulator:
             scores=ProperScores(once, twice, products, *self.tails) if parts.scores else None,
             confusion_matrix=self.confusion_matrix,
             ranking=self.ranking,
+            curves=None if self.curves is None else ReliabilityBins(*self.curves),
             dropped=self.dropped,
         )
         return summary if self.blocks is not None else summary[0]
