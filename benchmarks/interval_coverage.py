@@ -461,7 +461,7 @@ def verdicts(found: Iterable[Result], kind: str, *others: str) -> dict[str, Verd
     return {method: verdict(some) for method, some in by_method.items() if some}
 
 
-def pick(known: Mapping[str, Verdict]) -> str:
+def pick(known: Mapping[str, Verdict], by_formula: Sequence[str] = BY_FORMULA) -> str:
     """Return the shortest method that covers enough, or else the one that covers most.
 
     Of methods that are as good as equally short, one without resamples comes first.
@@ -471,7 +471,7 @@ def pick(known: Mapping[str, Verdict]) -> str:
         return max(known, key=lambda method: known[method].coverage)
     shortest = min(found.width for found in enough.values())
     short = [method for method, found in enough.items() if found.width <= EQUAL * shortest]
-    return max(short, key=lambda method: (method in BY_FORMULA, known[method].coverage))
+    return max(short, key=lambda method: (method in by_formula, known[method].coverage))
 
 
 def large(found: Iterable[Result]) -> list[Result]:

@@ -1,6 +1,7 @@
 """Groups: items of one writer are not independent, and few writers are few."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -20,11 +21,18 @@ from oracles import (
     without_each,
 )
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 from strategies import scale_of
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
-from ordinate.inference.delta_method import linearised_standard_error
+from ordinate.inference.clusters import (
+    compute_design_effect,
+    compute_level_bounds,
+    delete_each_cluster,
+    list_level_trials,
+)
+from ordinate.inference.delta_method import compute_bounded_interval, linearised_standard_error
 from ordinate.inference.distributions import student_quantile
 from ordinate.inference.resampling import (
     Resampling,
@@ -37,7 +45,6 @@ from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix
 
 SIZE = 4
-ROUGH = [metric.name for metric in list_metrics() if not metric.smooth]
 
 
 def grouped(count, per_group=8, seed=0, shared=0.0):
@@ -72,7 +79,8 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
     count = 5000
     cells = group_bootstrap(SIZE, gold, predicted, groups, count=count, seed=3)
     values = np.asarray(find_metric(name)(batch.pooled.with_cells(cells)))
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=count))[name]
+    how = ConfidenceIntervals(method="percentile", resamples=count)
+    found = estimate_metrics([find_metric(name)], batch, how)[name]
     assert found.method == "percentile"
     assert found.note is None
     allowed = 4.5 * math.sqrt(2 * 0.025 * 0.975 / count)
@@ -124,8 +132,11 @@ def test_groups_of_one_item_have_the_interval_of_items():
 
 
 def test_copies_of_groups_narrow_nothing_that_copies_of_items_would():
-    """Every group's items four times over: the groups are as many, and the interval is the same."""
-    batch = grouped(35, seed=6, shared=0.5)[3]
+    """Every group's items four times over: the groups are as many, and the interval is the same.
+
+    Items of a group err alike here, so that no variance is that of independent items.
+    """
+    batch = grouped(35, seed=6, shared=1.5)[3]
     four = confusion(batch.counts * 4)
     for name in TEN:
         first, second = (
@@ -149,7 +160,299 @@ def test_bca_of_groups_is_efrons_with_groups_left_out(name):
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
 
 
-# --- few groups: Student's t of linearised groups ------------------------------------------------
+# --- the jackknife -------------------------------------------------------------------------------
+
+DEFAULTS = (*TEN, "linear_kappa", "kendall_tau_b", "min_sensitivity", "bias", "purity")
+
+
+@pytest.mark.parametrize("name", ["mae", "bias", "quadratic_kappa", "cem_ord", "purity", "uoc"])
+@pytest.mark.parametrize(("count", "level"), [(2, 0.8), (9, 0.95), (40, 0.9)])
+def test_the_jackknife_leaves_out_one_group_after_the_other(name, count, level):
+    gold, predicted, groups, batch = grouped(count, per_group=3, seed=20, shared=0.7)
+    value = naive_value(name, gold, predicted, SIZE)
+    apart = [v - value for v in without_each(name, gold, predicted, groups, SIZE)]
+    error = math.sqrt((count - 1) / count * sum(x * x for x in apart))
+    how = ConfidenceIntervals(level=level, method="jackknife")
+    found = estimate_metrics([find_metric(name)], batch, how)[name]
+    low, high = find_metric(name).bounds
+    reach = stats.t.ppf((1 + level) / 2, count - 1)
+    expected = compute_bounded_interval(value, error, (low, high), reach)
+    assert found.method == "jackknife"
+    assert (found.low, found.high) == pytest.approx(np.clip(expected, *ATTAINABLE[name]), rel=1e-7)
+
+
+ATTAINABLE = {
+    **dict.fromkeys(("cem_ord", "purity", "uoc"), (0, 1)),
+    "quadratic_kappa": (-1, 1),
+    "mae": (0, SIZE - 1),
+    "bias": (1 - SIZE, SIZE - 1),
+}
+
+
+def test_information_is_taken_around_the_jackknifes_value_without_bias():
+    name, (gold, predicted, groups, batch) = "mutual_information", grouped(9, per_group=3, seed=20)
+    value = naive_value(name, gold, predicted, SIZE)
+    without = without_each(name, gold, predicted, groups, SIZE)
+    error = math.sqrt(8 / 9 * sum((v - value) ** 2 for v in without))
+    centre = 9 * value - 8 * sum(without) / 9
+    low, high = compute_bounded_interval(centre, error, (0, math.inf), stats.t.ppf(0.975, 8))
+    found = estimate_metrics([find_metric(name)], batch)[name]
+    assert found.method == "jackknife"
+    assert 0 < centre < value
+    assert (found.low, found.high) == pytest.approx((low, max(high, value)))
+
+
+@pytest.mark.parametrize("name", ["mae", "bias", "accuracy", "cem_ord"])
+def test_groups_of_one_item_have_the_jackknife_of_items_up_to_the_small_sample(name):
+    """Student's t for the normal, and N - 1 for N: both are 1 in the limit. Means of items."""
+    table = confusion(sample(SIZE, 400, seed=5))
+    gold, predicted = spelled(table)
+    cells = np.zeros((400, SIZE, SIZE))
+    cells[np.arange(400), gold, predicted] = 1
+    single = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method="delta"))[name]
+    how = ConfidenceIntervals(method="jackknife")
+    alone = estimate_metrics([find_metric(name)], confusion(cells), how)[name]
+    assert alone.width == pytest.approx(single.width, rel=0.01)
+    assert alone.width > single.width
+
+
+def test_deletions_without_a_value_are_left_out_and_counted():
+    cells = [[[5, 1], [0, 0]], [[4, 2], [0, 0]], [[3, 0], [1, 4]]]
+    how = ConfidenceIntervals(method="jackknife")
+    found = estimate_metrics([find_metric("kendall_tau_b")], confusion(cells), how)["kendall_tau_b"]
+    assert found.undefined_share == pytest.approx(1 / 3)
+    values = [kendall([[8, 1], [1, 4]]), kendall([[7, 2], [1, 4]])]
+    value = kendall([[12, 3], [1, 4]])
+    error = math.sqrt(sum((v - value) ** 2 for v in values) / 2)
+    expected = compute_bounded_interval(value, error, (-1, 1), stats.t.ppf(0.975, 2))
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def kendall(cells):
+    """Tau b of a table of two levels: phi."""
+    (a, b), (c, d) = cells
+    return (a * d - b * c) / math.sqrt((a + b) * (c + d) * (a + c) * (b + d))
+
+
+def test_no_interval_where_a_value_needs_single_groups():
+    cells = [[[5, 1], [0, 0]], [[0, 0], [1, 4]]]
+    how = ConfidenceIntervals(method="jackknife")
+    found = estimate_metrics([find_metric("kendall_tau_b")], confusion(cells), how)["kendall_tau_b"]
+    assert found.method is None
+    assert found.note == "it has no value without single clusters"
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_samples_side_by_side_have_the_deletions_of_each(name):
+    batches = [grouped(9, seed=seed, shared=0.5)[3] for seed in range(3)]
+    together = confusion(np.stack([batch.counts for batch in batches]))
+    found = delete_each_cluster(find_metric(name), together)
+    for row, batch in zip(found, batches, strict=True):
+        assert row == pytest.approx(delete_each_cluster(find_metric(name), batch), nan_ok=True)
+
+
+# --- shares and levels at deflated sizes ---------------------------------------------------------
+
+
+def naive_levels(name, gold, predicted, groups):
+    """For each level, its items: the costs, and who they belong to; and how a mean counts."""
+    if name in {"accuracy", "accuracy_within"}:
+        reach = 0 if name == "accuracy" else 1
+        return [((abs(gold - predicted) <= reach).astype(float), groups, 1.0)], float
+    trials = []
+    for level in range(SIZE):
+        of_gold, of_predicted = gold == level, predicted == level
+        among = {"f1_macro": of_gold | of_predicted, "precision_macro": of_predicted}
+        items = among.get(name, of_gold)
+        costs = (of_gold & of_predicted).astype(float)
+        most = 1.0
+        if name in {"macro_mae", "max_mae"}:
+            costs, most = abs(gold - predicted).astype(float), float(max(level, SIZE - 1 - level))
+        trials.append((costs[items], groups[items], most))
+    return trials, (lambda j: 2 * j / (1 + j)) if name == "f1_macro" else float
+
+
+def naive_bounds(name, gold, predicted, groups, level):
+    """MOVER, or the worst of simultaneous bounds, with D written out."""
+    trials, convert = naive_levels(name, gold, predicted, groups)
+    everyone = np.unique(groups)
+    count = len(everyone)
+    moves, alone, binomial = dict.fromkeys(everyone, 0.0), 0.0, 0.0
+    for costs, who, most in trials:
+        mean = sum(costs) / len(costs)
+        for group in everyone:
+            rest = costs[who != group]
+            moves[group] += mean - sum(rest) / len(rest) if len(rest) else 0.0
+        alone += sum((costs - mean) ** 2) / len(costs) ** 2
+        binomial += most**2 * (mean / most) * (1 - mean / most) / len(costs)
+    clustered = (count - 1) / count * sum(move**2 for move in moves.values())
+    effect = max(alone, clustered) / binomial
+    worst = name in {"min_sensitivity", "max_mae"}
+    tail = (1 + (level ** (1 / len(trials)) if worst else level)) / 2
+    t = stats.t.ppf(tail, count - 1)
+    found = []
+    for costs, _, most in trials:
+        n, p = len(costs) / effect, sum(costs) / len(costs) / most
+        middle, half = n * p + t * t / 2, t * math.sqrt(n * p * (1 - p) + t * t / 4)
+        ends = (p, (middle - half) / (n + t * t), (middle + half) / (n + t * t))
+        found.append([convert(most * end) for end in ends])
+    if worst:
+        pick = min if name == "min_sensitivity" else max
+        return pick(low for _, low, _ in found), pick(high for _, _, high in found)
+    mean = sum(value for value, _, _ in found) / len(found)
+    below = math.sqrt(sum((value - low) ** 2 for value, low, _ in found)) / len(found)
+    above = math.sqrt(sum((high - value) ** 2 for value, _, high in found)) / len(found)
+    return max(0.0, mean - below), mean + above
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("accuracy", "wilson"),
+        ("accuracy_within", "wilson"),
+        ("macro_accuracy", "mover"),
+        ("macro_mae", "mover"),
+        ("f1_macro", "mover"),
+        ("precision_macro", "mover"),
+        ("min_sensitivity", "simultaneous"),
+        ("max_mae", "simultaneous"),
+    ],
+)
+@pytest.mark.parametrize(("count", "shared", "level"), [(8, 0.0, 0.95), (25, 1.5, 0.8)])
+def test_levels_of_groups_have_wilsons_bounds_at_deflated_sizes(name, method, count, shared, level):
+    gold, predicted, groups, batch = grouped(count, seed=21, shared=shared)
+    for asked in (None, method):
+        how = ConfidenceIntervals(level=level, method=asked)
+        found = estimate_metrics([find_metric(name)], batch, how)[name]
+        assert found.method == method
+        expected = naive_bounds(name, gold, predicted, groups, level)
+        assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_value_of_levels_is_that_of_the_metric():
+    """What the bounds are around: levels that are never predicted, or never gold, included."""
+    cells = grouped(9, seed=22)[3].counts.copy()
+    cells[:, 2, :] = 0
+    cells[:, :, 0] = 0
+    batch = confusion(cells)
+    for name in ("accuracy", "macro_accuracy", "macro_mae", "f1_macro", "precision_macro"):
+        trials = list_level_trials(find_metric(name), batch)
+        value, low, high = compute_level_bounds(trials, 2.0)
+        mean = np.nansum(value) / trials.levels
+        assert mean == pytest.approx(float(find_metric(name)(batch.pooled))), name
+        known = ~np.isnan(value)
+        assert (low[known] <= value[known] + 1e-12).all()
+        assert (high[known] >= value[known] - 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["accuracy", "macro_accuracy", "min_sensitivity"])
+def test_perfect_groups_count_as_one_item_each(name):
+    batch = confusion(np.stack([np.diag([6.0, 6.0])] * 7))
+    found = estimate_metrics([find_metric(name)], batch)[name]
+    levels = 1 if name == "accuracy" else 2
+    t2 = stats.t.ppf((1 + (0.95 ** (1 / 2) if name == "min_sensitivity" else 0.95)) / 2, 6) ** 2
+    n = 7 / levels
+    miss = 1 - n / (n + t2)
+    expected = 1 - (miss / math.sqrt(2) if name == "macro_accuracy" else miss)
+    assert (found.low, found.high) == (pytest.approx(expected), 1)
+
+
+def test_perfect_groups_without_trials_have_wilsons_interval_of_one_item_each(monkeypatch):
+    """Counts that are no integers, many levels, no SciPy: nothing but the groups is known."""
+    fractions = confusion(np.stack([np.diag([0.5, 0.7])] * 31))
+    fine = confusion(np.stack([np.diag([1.0] * 31)] * 31))
+    expected = proportion_confint(31, 31, method="wilson")
+    for batch in (fractions, fine):
+        found = estimate_metrics([find_metric("accuracy")], batch)["accuracy"]
+        assert (found.low, found.high) == pytest.approx(expected)
+        assert found.note.startswith("it has no standard error here")
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    whole = confusion(np.stack([np.diag([1.0, 1.0])] * 31))
+    found = estimate_metrics([find_metric("accuracy")], whole)["accuracy"]
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_weights_that_are_all_the_same_change_no_interval_of_groups():
+    gold, predicted, groups, batch = grouped(12, seed=23, shared=1.0)
+    weights = np.full(len(gold), 0.37)
+    heavy = ConfusionMatrix.count_by_group(
+        labels(gold), labels(predicted), scale_of(SIZE), factorize_column(groups.tolist()), weights
+    )
+    metrics = [find_metric(name) for name in DEFAULTS if name != "purity"]
+    first, second = (estimate_metrics(metrics, each) for each in (batch, heavy))
+    for name, expected in first.items():
+        assert (second[name].low, second[name].high) == pytest.approx((expected.low, expected.high))
+
+
+def test_many_groups_without_scipy_are_drawn_and_few_are_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    metrics = [find_metric(name) for name in ("mae", "accuracy", "macro_mae")]
+    for found in estimate_metrics(metrics, grouped(30, seed=24)[3]).values():
+        assert found.method == "percentile"
+        assert found.note.startswith("Student's t needs SciPy: pip install")
+    with pytest.raises(MissingExtra, match="This needs SciPy"):
+        estimate_metrics(metrics, grouped(29, seed=24)[3])
+
+
+def test_a_level_of_one_group_alone_is_gone_without_it_whatever_rounding_leaves():
+    """Of weights 0.1 + 0.2 - 0.3 something is left; a level must not live on in it."""
+    gold, predicted = ["L0", "L0", "L1"] * 6 + ["L2"] * 3, ["L0", "L1", "L1"] * 6 + ["L2"] * 3
+    groups = [*range(6)] * 3 + [0] * 3
+    weights = [0.1] * 18 + [0.1, 0.2, 0.3]
+    batch = ConfusionMatrix.count_by_group(
+        gold, predicted, scale_of(3), factorize_column(groups), weights
+    )
+    even = ConfusionMatrix.count_by_group(
+        gold, predicted, scale_of(3), factorize_column(groups), [1] * 18 + [1, 2, 3]
+    )
+    for name in ("macro_accuracy", "macro_mae", "f1_macro"):
+        metric = find_metric(name)
+        expected = delete_each_cluster(metric, even)
+        assert delete_each_cluster(metric, batch) == pytest.approx(expected)
+        effects = [compute_design_effect(list_level_trials(metric, x)) for x in (batch, even)]
+        assert np.isfinite(effects).all()
+
+
+# --- doubts --------------------------------------------------------------------------------------
+
+
+def evenly(count, holding=None, big=0):
+    """Groups with an item of each level, right; the last level in some of them only."""
+    cells = np.stack([np.eye(3)] * count)
+    cells[:, 0, 1] = np.arange(count) % 2
+    if holding is not None:
+        cells[holding:, 2, 2] = 0
+    cells[0, 0, 0] += big
+    return confusion(cells)
+
+
+@pytest.mark.parametrize(
+    ("batch", "everywhere", "over_levels"),
+    [
+        (evenly(10), None, None),
+        (evenly(9), "9 clusters only", None),
+        (evenly(20, holding=8), None, None),
+        (evenly(20, holding=7), None, "fewer than 8 clusters with L2"),
+        (evenly(20, holding=0), None, "gold without L2"),
+        (evenly(20, big=30), "one cluster has 33 % of the items", None),
+        (evenly(40, big=5), None, None),
+        (evenly(9, holding=3), "9 clusters only", "fewer than 8 clusters with L2"),
+    ],
+)
+def test_intervals_of_groups_say_what_makes_them_unsure(batch, everywhere, over_levels):
+    names = ("accuracy", "cem_ord", "macro_accuracy", "f1_macro", "min_sensitivity", "mae", "mcc")
+    for name, found in estimate_metrics([find_metric(n) for n in names], batch).items():
+        sure = name in {"accuracy", "cem_ord"}
+        notes = [everywhere, None if sure else over_levels]
+        assert found.note == ("; ".join(filter(None, notes)) or None), name
+
+
+def test_a_metric_that_nothing_covers_says_how_badly():
+    found = estimate_metrics([find_metric("nmd")], evenly(40))["nmd"]
+    assert found.note == "95 % intervals cover as little as 10 %"
+
+
+# --- Student's t of linearised groups ------------------------------------------------------------
 
 
 def group_error(score, groups):
@@ -163,13 +466,14 @@ def test_two_groups_get_students_t_with_one_degree_of_freedom():
     gold, predicted, groups, batch = grouped(2, seed=8, shared=0.5)
     shift = predicted - gold
     half = stats.t.ppf(0.975, 1) * group_error(shift, groups)
-    found = estimate_metrics([find_metric("bias")], batch)["bias"]
+    found = estimate_metrics([find_metric("bias")], batch, ConfidenceIntervals(method="t"))["bias"]
     assert found.method == "t"
-    assert found.note == "2 groups only"
+    assert found.note is None
     assert half > 3  # Student's variable reaches beyond the scale, which has three steps
     assert (found.low, found.high) == (-3, 3)
     half = stats.t.ppf(0.8, 1) * group_error(shift, groups)
-    found = estimate_metrics([find_metric("bias")], batch, ConfidenceIntervals(level=0.6))["bias"]
+    how = ConfidenceIntervals(level=0.6, method="t")
+    found = estimate_metrics([find_metric("bias")], batch, how)["bias"]
     expected = shift.mean() - half, shift.mean() + half
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
 
@@ -181,7 +485,7 @@ def test_few_groups_get_students_t_with_one_degree_less_than_groups(count, level
     found = estimate_metrics(
         [find_metric(n) for n in ("mae", "bias", "accuracy")],
         batch,
-        ConfidenceIntervals(level=level),
+        ConfidenceIntervals(level=level, method="t"),
     )
     t = stats.t.ppf((1 + level) / 2, count - 1)
     gaps, shift = np.abs(gold - predicted), predicted - gold
@@ -198,14 +502,7 @@ def test_few_groups_get_students_t_with_one_degree_less_than_groups(count, level
     assert [found["accuracy"].low, found["accuracy"].high] == pytest.approx(expected, rel=1e-6)
     for result in found.values():
         assert result.method == "t"
-        assert result.note == f"{count} groups only"
-
-
-def test_thirty_groups_are_drawn():
-    batch = grouped(30, seed=9)[3]
-    found = estimate_metrics([find_metric("mae")], batch)["mae"]
-    assert found.method == "percentile"
-    assert found.note is None
+        assert result.note is None
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -238,41 +535,13 @@ def test_the_order_of_few_groups_does_not_matter(order):
         assert (second[name].low, second[name].high) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("count", [12, 29, 30])
-@pytest.mark.parametrize("name", ROUGH)
-def test_few_groups_of_a_rough_metric_are_drawn_and_not_passed_over_in_silence(name, count):
-    """12 groups resampled undercover; the reader must hear of it, as for smooth metrics."""
-    batch = grouped(count, seed=12)[3]
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=300))[name]
-    assert found.method == "percentile"
-    assert found.note == (f"{count} groups only" if count < 30 else None)
-    asked = estimate_metrics(
-        [find_metric(name)], batch, ConfidenceIntervals(resamples=300, method="percentile")
-    )[name]
-    assert (found.low, found.high) == (asked.low, asked.high)
-
-
-@pytest.mark.parametrize("name", ["macro_accuracy", "macro_mae", "f1_macro", "accuracy"])
-@pytest.mark.parametrize(("count", "method"), [(12, "t"), (30, "percentile")])
-def test_rules_for_rare_levels_and_shares_are_not_for_groups(name, count, method):
-    batch = grouped(count, per_group=2, seed=12)[3]
-    assert (batch.pooled.gold < 10).any() or count == 30
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=300))[name]
-    macro = find_metric(name).macro is not None
-    few = [f"L{k}" for k, n in enumerate(batch.pooled.gold) if 1 <= n < 10]
-    notes = ["12 groups only"] * (count == 12)
-    notes += [f"fewer than 10 items of {', '.join(few)}"] * (macro and bool(few))
-    assert found.method == method
-    assert found.note == ("; ".join(notes) or None)
-
-
-@pytest.mark.parametrize("metric", [m for m in list_metrics() if m.smooth and not m.required])
-def test_every_smooth_metric_of_few_groups_has_an_interval_within_its_bounds(metric):
+@pytest.mark.parametrize("metric", [m for m in list_metrics() if not m.required])
+def test_every_metric_of_few_groups_has_an_interval_within_its_bounds(metric):
     for seed in range(3):
         batch = grouped(6, seed=seed)[3]
         found = estimate_metrics([metric], batch)[metric.name]
         low, high = metric.bounds
-        assert found.method == "t"
+        assert found.method in {"jackknife", "wilson", "mover", "simultaneous"}
         assert low <= found.low <= found.value <= found.high <= high
 
 
@@ -324,8 +593,9 @@ def test_empty_groups_are_no_degrees_of_freedom():
     batch = grouped(8, seed=19)[3]
     empty = confusion(np.concatenate([batch.counts, np.zeros((30, SIZE, SIZE))]))
     first, second = (estimate_metrics([find_metric("mae")], b)["mae"] for b in (batch, empty))
-    assert first.method == second.method == "t"
-    assert first.note == second.note == "8 groups only"
+    assert first.method == second.method == "jackknife"
+    assert first.note == second.note
+    assert first.note.startswith("8 clusters only")
     assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-9)
 
 
@@ -373,16 +643,38 @@ def test_groups_of_weighted_items_pull_with_their_weights():
     error = math.sqrt(10 / 9 * ((pulls - pulls.mean()) ** 2).sum())
     assert linearised_standard_error(find_metric("mae"), batch) == pytest.approx(error, rel=1e-7)
     factor = math.exp(stats.t.ppf(0.975, 9) * error / mean)
-    found = estimate_metrics([find_metric("mae")], batch)["mae"]
+    found = estimate_metrics([find_metric("mae")], batch, ConfidenceIntervals(method="t"))["mae"]
     assert (found.low, found.high) == pytest.approx((mean / factor, mean * factor), rel=1e-6)
 
 
-@pytest.mark.parametrize("method", ["wilson", "mover", "simultaneous", "dirichlet", "jeffreys"])
+@pytest.mark.parametrize("method", ["dirichlet", "jeffreys"])
 def test_methods_for_independent_items_are_refused_for_groups(method):
     batch = grouped(40, seed=15)[3]
-    name = {"mover": "macro_accuracy", "simultaneous": "max_mae"}.get(method, "accuracy")
-    with pytest.raises(BadOption, match=f"'{method}' does not fit {name}: the items are no plain"):
+    with pytest.raises(
+        BadOption, match=f"'{method}' does not fit accuracy: the items are no plain"
+    ):
+        estimate_metrics([find_metric("accuracy")], batch, ConfidenceIntervals(method=method))
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "why"),
+    [
+        ("wilson", "macro_accuracy", "no plain share"),
+        ("mover", "min_sensitivity", "no mean over gold levels"),
+        ("mover", "uoc", "no mean over gold levels"),
+        ("simultaneous", "macro_mae", "not the worst of gold levels"),
+    ],
+)
+def test_methods_of_levels_are_refused_for_metrics_of_other_making(method, name, why):
+    batch = grouped(40, seed=15)[3]
+    with pytest.raises(BadOption, match=f"'{method}' does not fit {name}: it is {why}"):
         estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method=method))
+
+
+def test_the_jackknife_is_refused_without_groups():
+    table = confusion(sample(SIZE, 50, seed=1))
+    with pytest.raises(BadOption, match="'jackknife' does not fit mae: there are no groups"):
+        estimate_metrics([find_metric("mae")], table, ConfidenceIntervals(method="jackknife"))
 
 
 @pytest.mark.parametrize("count", [12, 40])

@@ -197,9 +197,9 @@ def test_with_groups_tests_that_take_items_for_independent_have_no_p_or_a_note()
 
 def test_the_report_says_how_many_groups_there_are_and_that_few_are_few():
     many = compared(GOLD, SYSTEMS, groups=[k % 40 for k in range(150)])
-    assert "Items come in 40 clusters, which are resampled whole." in words(many)
+    assert "Items come in 40 clusters, which stay whole." in words(many)
     few = compared(GOLD, SYSTEMS, groups=[k % 7 for k in range(150)])
-    assert "7 clusters, which are resampled whole; so few that intervals are unsure" in words(few)
+    assert "7 clusters, which stay whole; so few that intervals are unsure" in words(few)
     assert few.to_dict()["groups"] == 7
     assert compared(GOLD, SYSTEMS).to_dict()["groups"] is None
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 METHODS = (
     *("delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys"),
-    "t",
+    *("jackknife", "t"),
 )
 STRATIFIED = "stratified"
 # Options of one scale, or of a confusion matrix of all items.

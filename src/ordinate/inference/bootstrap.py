@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference.clusters import delete_each_cluster
 from ordinate.inference.delta_method import (
-    BLOCK_SIZE,
     compute_unbounded_slope,
     from_unbounded,
     split_cells_into_blocks,
@@ -86,7 +86,10 @@ def estimate_acceleration(metric: Metric, source: ConfusionMatrix) -> float:
 
     All items of a cell leave the same matrix behind, so each filled cell is tried once.
     """
-    values, counts = (_jackknife_clusters if source.shape else _jackknife_items)(metric, source)
+    if source.shape:
+        values, counts = delete_each_cluster(metric, source), np.ones(len(source.weights))
+    else:
+        values, counts = _jackknife_items(metric, source)
     pull = (counts * values).sum() / counts.sum() - values
     spread = (counts * pull**2).sum()
     if not spread > 0.0:
@@ -108,15 +111,3 @@ def _remove_one_item(matrix: ConfusionMatrix, cells: Array) -> ConfusionMatrix:
     weights = np.tile(matrix.weights.reshape(-1), (len(cells), 1))
     weights[np.arange(len(cells)), cells] -= 1.0
     return matrix.with_cells(weights.reshape(-1, *matrix.weights.shape))
-
-
-def _jackknife_clusters(metric: Metric, batch: ConfusionMatrix) -> tuple[Array, Array]:
-    pooled = batch.pooled
-    block = max(1, BLOCK_SIZE // pooled.weights.size)
-    values = [
-        metric.compute_from_expected(
-            batch.with_cells(pooled.weights - batch.weights[start : start + block]), pooled
-        )
-        for start in range(0, len(batch.weights), block)
-    ]
-    return np.concatenate(values), np.ones(len(batch.weights))

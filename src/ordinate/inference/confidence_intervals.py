@@ -5,13 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
+from ordinate.inference.clusters import (
+    LevelTrials,
+    correct_bias,
+    delete_each_cluster,
+    describe_cluster_doubts,
+    is_biased,
+    jackknife_error,
+    list_level_trials,
+    mover_of_clusters,
+    worst_of_clusters,
+)
 from ordinate.inference.delta_method import (
     compute_bounded_interval,
     compute_influence,
@@ -19,7 +30,7 @@ from ordinate.inference.delta_method import (
     normal_quantile,
     variance_from_influence,
 )
-from ordinate.inference.distributions import FEW_CLUSTERS, student_quantile
+from ordinate.inference.distributions import FEW_CLUSTERS, has_scipy, student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.resampling import (
     ProgressCallback,
@@ -53,17 +64,24 @@ IntervalMethod = Literal[
     "simultaneous",
     "dirichlet",
     "jeffreys",
+    "jackknife",
     "t",
     "studentized",
 ]
 # Methods whose intervals always have a width.
 NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
-ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "t"}
+ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "jackknife", "t"}
+MISFITS_OF_LEVELS = {
+    "wilson": "it is no plain share of the items",
+    "mover": "it is no mean over gold levels",
+    "simultaneous": "it is not the worst of gold levels",
+}
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
+NO_SCIPY_NOTE = "Student's t needs SciPy: pip install 'ordinate[stats]'"
 NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the coverage study, by family of metrics.
@@ -131,6 +149,36 @@ def choose_interval_method(metric: Metric) -> IntervalMethod:
         METHOD_BY_FAMILY.get(metric.family, METHOD_WITHOUT_DERIVATIVE)
         if metric.smooth
         else METHOD_WITHOUT_DERIVATIVE
+    )
+
+
+def choose_cluster_method(metric: Metric, clusters: ConfusionMatrix) -> IntervalMethod:
+    """Return the method of a metric for items in clusters: what the study of clusters chose."""
+    if list_level_trials(metric, clusters) is None:
+        return "jackknife"
+    if metric.share:
+        return "wilson"
+    return "simultaneous" if metric.macro == "worst" else "mover"
+
+
+def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
+    """Return the bounds of a metric; those of a distance on this scale: from one end to the other.
+
+    >>> from ordinate.metrics import find_metric
+    >>> matrix = ConfusionMatrix.of(["low", "mid"], ["low", "high"], "low,mid,high")
+    >>> compute_attainable_range(find_metric("mae"), matrix)
+    (0, 2.0)
+    """
+    if metric.family != "distance":
+        return metric.bounds
+    size = len(matrix.scale)
+    ends = np.zeros((2, size, size))
+    ends[0, 0, -1] = ends[1, -1, 0] = 1.0
+    values = metric.function(matrix.with_cells(ends), **metric.options)
+    low, high = metric.bounds
+    return (
+        float(np.min(values)) if math.isinf(low) else low,
+        float(np.max(values)) if math.isinf(high) else high,
     )
 
 
@@ -209,24 +257,22 @@ class _IntervalEstimator:
         if requested is not None:
             misfit = self._explain_misfit(metric, requested)
             return (requested, None) if misfit is None else (self._choose_method(metric), misfit)
-        notes = [self._describe_source()]
         method = self._choose_method(metric)
+        if self.clustered:
+            missing = NO_SCIPY_NOTE if method == "percentile" else None
+            doubts = describe_cluster_doubts(metric, self.source)
+            return method, "; ".join(filter(None, (missing, doubts))) or None
+        notes = [None if self.matrix.has_integer_weights else "fractional weights"]
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
-        if self.matrix.has_integer_weights and not self.clustered:
+        if self.matrix.has_integer_weights:
             notes.append(describe_undercoverage(metric, self.matrix))
         return method, "; ".join(filter(None, notes)) or None
 
-    def _describe_source(self) -> str | None:
-        if self.clustered:
-            count = len(self.source.weights)
-            return f"{count} groups only" if count < FEW_CLUSTERS else None
-        return None if self.matrix.has_integer_weights else "fractional weights"
-
     def _choose_method(self, metric: Metric) -> IntervalMethod:
         if self.clustered:
-            few = len(self.source.weights) < FEW_CLUSTERS
-            return "t" if few and metric.smooth else "percentile"
+            bootstrapped = len(self.source.weights) >= FEW_CLUSTERS and not has_scipy()
+            return "percentile" if bootstrapped else choose_cluster_method(metric, self.source)
         if aggregates_levels(metric, self.matrix):
             return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:
@@ -249,12 +295,16 @@ class _IntervalEstimator:
         """Return why a method makes no sense for a metric here, if it makes none."""
         levels = method in {"mover", "simultaneous"}  # they know what weights say
         plain = not self.clustered and (self.matrix.has_integer_weights or levels)
+        if self.clustered and method in MISFITS_OF_LEVELS:
+            fits = choose_cluster_method(metric, self.source) == method
+            return None if fits else MISFITS_OF_LEVELS[method]
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
             "studentized": [(True, "it is for the metrics of a regression")],
-            "wilson": [(not metric.share, "it is no plain share of the items")],
-            "mover": [(metric.macro != "mean", "it is no mean over gold levels")],
-            "simultaneous": [(metric.macro != "worst", "it is not the worst of gold levels")],
+            "wilson": [(not metric.share, MISFITS_OF_LEVELS["wilson"])],
+            "mover": [(metric.macro != "mean", MISFITS_OF_LEVELS["mover"])],
+            "simultaneous": [(metric.macro != "worst", MISFITS_OF_LEVELS["simultaneous"])],
+            "jackknife": [(not self.clustered, "there are no groups")],
             "t": [
                 (not self.clustered, "there are no groups"),
                 (not metric.smooth, NO_DERIVATIVE_NOTE),
@@ -311,6 +361,7 @@ class _IntervalEstimator:
         methods: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
             "delta": self._delta_interval,
             "t": self._delta_interval,
+            "jackknife": self._jackknife_interval,
             "percentile": partial(self._quantile_interval, method="percentile"),
             "bca": self._bca_interval,
             "wilson": self._wilson_interval,
@@ -322,10 +373,9 @@ class _IntervalEstimator:
         return methods[method](metric, note)
 
     def _delta_interval(self, metric: Metric, note: str | None) -> Estimate:
-        value = self.values[metric.expression]
         if self.clustered:
             error, method = linearised_standard_error(metric, self.source), "t"
-            reach = student_quantile(self.settings.level, len(self.source.weights) - 1)
+            reach = self._student_reach()
         else:
             influences = compute_influence(metric, self.matrix)
             error = math.sqrt(
@@ -334,12 +384,33 @@ class _IntervalEstimator:
                 )
             )
             method, reach = "delta", normal_quantile(self.settings.level)
-        at_bound = any(math.isclose(value, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
+        value = self.values[metric.expression]
+        bounds = self._reach_from(metric, error, reach, value)
+        return self._build_estimate(metric, bounds, method, note)
+
+    def _jackknife_interval(self, metric: Metric, note: str | None) -> Estimate:
+        value = self.values[metric.expression]
+        without = {metric.expression: delete_each_cluster(metric, self.source)}
+        values, undefined, reason = self._select_defined(metric, without)
+        if reason or len(values) < 2:
+            why = "it has no value without single clusters"
+            return make_point_estimate(value, why, undefined)
+        error, reach = float(jackknife_error(value, values)), self._student_reach()
+        centre = float(correct_bias(value, values)) if is_biased(metric) else value
+        bounds = self._reach_from(metric, error, reach, float(np.clip(centre, *metric.bounds)))
+        return self._build_estimate(metric, bounds, "jackknife", note, undefined)
+
+    def _student_reach(self, level: float | None = None) -> float:
+        return student_quantile(level or self.settings.level, len(self.source.weights) - 1)
+
+    def _reach_from(
+        self, metric: Metric, error: float, reach: float, centre: float
+    ) -> tuple[float, float]:
+        """Return the bounds so many errors from the centre, on a scale without bounds."""
+        at_bound = any(math.isclose(centre, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
         if error < FLAT_WIDTH or at_bound:
-            return self._build_estimate(metric, (value, value), method, note)
-        return self._build_estimate(
-            metric, compute_bounded_interval(value, error, metric.bounds, reach), method, note
-        )
+            return centre, centre
+        return compute_bounded_interval(centre, error, metric.bounds, reach)
 
     def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
         values, undefined, reason = self._select_defined(metric, self.bootstrap)
@@ -357,18 +428,36 @@ class _IntervalEstimator:
         return self._build_estimate(metric, bounds, "bca", note, undefined)
 
     def _wilson_interval(self, metric: Metric, note: str | None) -> Estimate:
+        if self.clustered and self._choose_method(metric) == "wilson":
+            return self._cluster_interval(metric, "wilson", note)
         value, n = self.values[metric.expression], float(scale_to_effective_size(self.source).total)
         low, high = wilson_interval(value * n, n, self.settings.level)
         return self._build_estimate(metric, (float(low), float(high)), "wilson", note)
 
     def _mover_interval(self, metric: Metric, note: str | None) -> Estimate:
+        if self.clustered:
+            return self._cluster_interval(metric, "mover", note)
         return self._build_estimate(
             metric, mover_interval(metric, self.matrix, self.settings.level), "mover", note
         )
 
     def _simultaneous_interval(self, metric: Metric, note: str | None) -> Estimate:
+        if self.clustered:
+            return self._cluster_interval(metric, "simultaneous", note)
         bounds = simultaneous_interval(metric, self.matrix, self.settings.level)
         return self._build_estimate(metric, bounds, "simultaneous", note)
+
+    def _cluster_interval(
+        self, metric: Metric, method: IntervalMethod, note: str | None
+    ) -> Estimate:
+        """Return the interval of a share or of levels at the sizes that clusters leave them."""
+        trials = cast(LevelTrials, list_level_trials(metric, self.source))
+        if method == "simultaneous":
+            reach = self._student_reach(self.settings.level ** (1.0 / float(trials.levels)))
+            low, high = worst_of_clusters(trials, reach, metric.direction)
+        else:
+            low, high = mover_of_clusters(trials, self._student_reach())
+        return self._build_estimate(metric, (float(low), float(high)), method, note)
 
     def _quantile_interval(self, metric: Metric, note: str | None, method: str) -> Estimate:
         """Return the interval between two quantiles of resamples, or of the posterior."""
@@ -398,26 +487,12 @@ class _IntervalEstimator:
         undefined: float = 0.0,
     ) -> Estimate:
         low, high = bounds
-        lowest, highest = self._compute_attainable_range(metric)
+        lowest, highest = compute_attainable_range(metric, self.matrix)
         value = self.values[metric.expression]
         low, high = float(np.clip(low, lowest, highest)), float(np.clip(high, lowest, highest))
         if method in ENCLOSING_METHODS:
             low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
-
-    def _compute_attainable_range(self, metric: Metric) -> tuple[float, float]:
-        """Return the range of a distance on this scale: from one end to the other."""
-        if metric.family != "distance":
-            return metric.bounds
-        size = len(self.matrix.scale)
-        ends = np.zeros((2, size, size))
-        ends[0, 0, -1] = ends[1, -1, 0] = 1.0
-        values = metric.function(self.matrix.with_cells(ends), **metric.options)
-        low, high = metric.bounds
-        return (
-            float(np.min(values)) if math.isinf(low) else low,
-            float(np.max(values)) if math.isinf(high) else high,
-        )
 
     # --- values that no resample can move ------------------------------------------------------
 
@@ -431,6 +506,8 @@ class _IntervalEstimator:
         estimates = {}
         for metric in metrics:
             why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
+            if self.clustered:
+                why = "; ".join(filter(None, (why, describe_cluster_doubts(metric, self.source))))
             method: IntervalMethod = "wilson" if metric.share else "dirichlet"
             estimates[metric.expression] = self._compute_interval(metric, method, why)
         return estimates

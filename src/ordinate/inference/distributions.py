@@ -1,11 +1,12 @@
 """The distributions that the standard library lacks, from SciPy, loaded when they are needed."""
 
+from importlib.util import find_spec
 from typing import Any
 
 from ordinate.errors import MissingExtra
 from ordinate.inference.delta_method import normal_quantile
 
-FEW_CLUSTERS, VERY_FEW_CLUSTERS = 30, 10  # below the first, intervals are Student's
+FEW_CLUSTERS, VERY_FEW_CLUSTERS = 30, 10  # below the second, no interval is reliable
 NO_STUDENT_NOTE = (
     f"fewer than {FEW_CLUSTERS} items or groups have Student's t, which needs SciPy: "
     "pip install 'ordinate[stats]'"
@@ -62,6 +63,11 @@ def fair_binomial_tail(heads: int, tosses: int) -> float:
     if heads >= tosses:
         return 1.0
     return float(_import_scipy_special().betainc(tosses - heads, heads + 1, 0.5))
+
+
+def has_scipy() -> bool:
+    """Tell whether SciPy is installed, without loading it."""
+    return find_spec("scipy") is not None
 
 
 def _import_scipy_special() -> Any:

@@ -34,10 +34,15 @@ def wilson_interval(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> 
     """
     trials = np.asarray(n, float)
     share = np.divide(successes, trials, out=np.full(trials.shape, 0.5), where=trials > 0)
-    z2 = normal_quantile(level) ** 2
-    centre = trials * share + z2 / 2.0
-    half = np.sqrt(z2 * (trials * share * (1.0 - share) + z2 / 4.0))
-    low, high = (centre - half) / (trials + z2), (centre + half) / (trials + z2)
+    return score_interval(share, trials, normal_quantile(level))
+
+
+def score_interval(share: Array, n: Array, reach: ArrayLike) -> tuple[Array, Array]:
+    """Return Wilson's interval of shares of n items, so many standard errors to each side."""
+    z2 = np.asarray(reach) ** 2
+    centre = n * share + z2 / 2.0
+    half = np.sqrt(z2 * (n * share * (1.0 - share) + z2 / 4.0))
+    low, high = (centre - half) / (n + z2), (centre + half) / (n + z2)
     return np.where(share == 0, 0.0, low)[()], np.where(share == 1, 1.0, high)[()]
 
 
@@ -98,7 +103,7 @@ def _compute_level_intervals(
     metric: Metric, matrix: ConfusionMatrix, level: float
 ) -> tuple[Array, Array, Array]:
     """Return the metric of each gold level alone, and the bounds of its interval."""
-    costs = _compute_item_costs(metric, matrix)
+    costs = compute_item_costs(metric, matrix)
     estimates = []
     squares = matrix.weights if matrix.has_integer_weights else matrix.squares
     for row in np.flatnonzero(matrix.gold):
@@ -109,7 +114,7 @@ def _compute_level_intervals(
     return mean, low, high
 
 
-def _compute_item_costs(metric: Metric, matrix: ConfusionMatrix) -> Array:
+def compute_item_costs(metric: Metric, matrix: ConfusionMatrix) -> Array:
     """Return the metric of a single item in each cell: its cost within its level."""
     size = len(matrix.scale)
     columns = size + matrix.has_unanswered
@@ -166,10 +171,10 @@ def describe_undercoverage(metric: Metric, matrix: ConfusionMatrix) -> str | Non
     """Say how far the intervals of a metric undercover on data like these, if they do."""
     if metric.options:
         return None
-    levels = int(np.clip((matrix.gold > 0).sum(), *STUDIED_LEVELS))
+    levels = int(np.clip(len(matrix.scale), *STUDIED_LEVELS))
     items = max((size for size in STUDIED_SIZES if size <= matrix.total), default=STUDIED_SIZES[0])
-    counts = matrix.gold[matrix.gold > 0]
-    gold = "1:100" if counts.min() < RARE_SHARE * counts.max() else "balanced"
+    rare = matrix.gold.min() < RARE_SHARE * matrix.gold.max()  # a level that gold lacks is rare
+    gold = "1:100" if rare else "balanced"
     coverage = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
     if coverage is None:
         return None

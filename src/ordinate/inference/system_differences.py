@@ -1,7 +1,6 @@
 """Differences between many systems on the same items: resampled jointly, ranked, compared."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
+from ordinate.inference.clusters import delete_each_cluster
 from ordinate.inference.delta_method import compute_influence
-from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.resampling import (
     BLOCK_SIZE,
     ProgressCallback,
@@ -43,13 +42,14 @@ def resample_jointly(
 ) -> dict[str, Array]:
     """Return the values [B, S] of metrics, by expression, on items resampled for all systems.
 
-    Smooth metrics are drawn from their limiting distribution, with the covariance of the systems'
-    influences, where that is better: a normal one for very many distinct rows, Student's for few
-    clusters (without its long tails, if only the spread is needed).
+    Values are drawn from a distribution where that is better: for clusters Student's, with the
+    covariance of deleting them one by one (without its long tails, if only the spread is needed);
+    for very many distinct rows a normal one, with the covariance of the influences, if the metric
+    has a derivative.
     """
-    few = panel.groups is not None and 2 <= len(panel.group_values) < FEW_CLUSTERS
+    clustered = panel.groups is not None and len(panel.group_values) >= 2
     large = panel.groups is None and len(panel) > most_rows
-    modelled = [metric for metric in metrics if (few or large) and metric.smooth]
+    modelled = [metric for metric in metrics if clustered or (large and metric.smooth)]
     values = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in values]
     if rest:
@@ -168,18 +168,12 @@ def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tai
     A system on which the metric has no value has none in any resample.
     """
     order, same = _find_distinct_systems(panel)
-    values = np.full(len(order), np.nan)
-    pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
-    for place, index in enumerate(order):
-        matrix = panel.confusion_matrix(panel.systems[index])
-        with suppress(NotApplicable):
-            values[place] = metric(matrix)
-        if not np.isnan(values[place]):
-            pulls[place] = compute_influence(metric, matrix)
-    pulls[np.abs(pulls) < NOISE_LEVEL] = 0.0  # what derivatives leave where nothing moves
+    values = np.array([_compute_value(metric, panel, index) for index in order])
+    measure = _influence_covariance if panel.groups is None else _jackknife_covariance
+    covariance = measure(panel, metric, order, values)
     rng = np.random.default_rng([resamples.seed, 0])
     deviations = rng.multivariate_normal(
-        np.zeros(len(order)), _covariance(panel, order, pulls), resamples.count, method="eigh"
+        np.zeros(len(order)), covariance, resamples.count, method="eigh"
     )
     if panel.groups is not None and tails:
         freedom = len(panel.group_values) - 1
@@ -187,23 +181,39 @@ def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tai
     return (values + deviations)[:, same]
 
 
-def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
-    """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over clusters of their sums."""
+def _compute_value(metric: Metric, panel: Panel, index: int) -> float:
+    try:
+        return float(metric(panel.confusion_matrix(panel.systems[index])))
+    except NotApplicable:
+        return np.nan
+
+
+def _jackknife_covariance(panel: Panel, metric: Metric, order: list[int], values: Array) -> Array:
+    """Return Cov(s, t): (G - 1) / G times the sum over clusters of what deleting them changes."""
+    changes = np.zeros((len(panel.group_values), len(order)))
+    for place, index in enumerate(order):
+        if not np.isnan(values[place]):
+            clusters = panel.count_by_group(panel.systems[index])
+            changes[:, place] = delete_each_cluster(metric, clusters) - values[place]
+    changes[~(np.abs(changes) > TIE_TOLERANCE)] = 0.0  # rounding, and deletions without a value
+    return (len(changes) - 1.0) / len(changes) * changes.T @ changes
+
+
+def _influence_covariance(panel: Panel, metric: Metric, order: list[int], values: Array) -> Array:
+    """Return Cov(s, t): the sum of IF_s IF_t over items / N^2."""
+    pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
+    for place, index in enumerate(order):
+        if not np.isnan(values[place]):
+            pulls[place] = compute_influence(metric, panel.confusion_matrix(panel.systems[index]))
+    pulls[np.abs(pulls) < NOISE_LEVEL] = 0.0  # what derivatives leave where nothing moves
     squares = panel.weights if panel.has_integer_weights else panel.squares
     total = np.zeros((len(order), len(order)))
-    sums = np.zeros((len(panel.group_values), len(order)))
     step = max(1, LARGE_BLOCK_SIZE // len(order))
     for start in range(0, len(panel), step):
         part = slice(start, start + step)
         gold, predicted = panel.rows[part, 0], panel.rows[part, 1:][:, order]
         pull = pulls[np.arange(len(order)), gold[:, None], predicted]
-        if panel.groups is None:
-            total += (pull * squares[part, None]).T @ pull
-        else:
-            np.add.at(sums, panel.groups[part], pull * panel.weights[part, None])
-    if panel.groups is not None:
-        centred = sums - sums.mean(axis=0)
-        total = len(sums) / (len(sums) - 1.0) * centred.T @ centred
+        total += (pull * squares[part, None]).T @ pull
     return total / panel.weights.sum() ** 2
 
 

@@ -39,7 +39,8 @@ METHOD_NAMES = {
     "simultaneous": "intervals of all levels at once",
     "dirichlet": "Dirichlet posterior",
     "jeffreys": "Dirichlet posterior with Jeffreys' prior",
-    "t": "Student's t over groups",
+    "jackknife": "the jackknife over clusters",
+    "t": "Student's t over clusters",
 }
 
 

@@ -129,7 +129,7 @@ def _describe_source(result: "Comparison") -> list[str]:
     if panel.group_values:
         count = len(panel.group_values)
         few = "; so few that intervals are unsure" if count < VERY_FEW_CLUSTERS else ""
-        parts.append(f"Items come in {count:,} clusters, which are resampled whole{few}.")
+        parts.append(f"Items come in {count:,} clusters, which stay whole{few}.")
     return [" ".join(parts), *origin.notes]
 
 
