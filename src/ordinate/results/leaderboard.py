@@ -208,7 +208,7 @@ def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSe
 class LeaderboardBuilder:
     """Everything that the leaderboards of all metrics share: tables, intervals, joint resamples.
 
-    `exact` are exact tests of pairs, by metric: verdicts never contradict them.
+    `tested` are exact tests of pairs, by metric: verdicts never contradict them.
     """
 
     def __init__(
@@ -217,10 +217,10 @@ class LeaderboardBuilder:
         metrics: list[Metric],
         settings: ComparisonSettings,
         progress: ProgressCallback | None,
-        exact: ExactTests | None = None,
+        tested: ExactTests | None = None,
     ) -> None:
         self.panel, self.metrics, self.settings = panel, metrics, settings
-        self.exact = exact or {}
+        self.tested = tested or {}
         self.estimates = self._estimate_all(_make_partial_progress(progress, 0.0, 0.3))
         resamples = Resampling(settings.resamples, settings.seed)
         self.resampled = resample_jointly(
@@ -296,7 +296,7 @@ class LeaderboardBuilder:
             self.part_progress,
         )
         for joint, differences in zip(compared, swapped, strict=True):
-            joint.decide_by_swaps(differences, self.exact)
+            joint.decide_by_swaps(differences, self.tested)
 
     @property
     def _is_one_cluster(self) -> bool:
