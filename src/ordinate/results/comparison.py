@@ -1,7 +1,7 @@
 """Compare: many systems on the same items in, a leaderboard for each metric out."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.paired_tests import (
     TestResult,
     bowker_test,
+    has_few_swaps,
     mcnemar_test,
     permutation_test,
     sign_test,
@@ -39,6 +40,7 @@ from ordinate.results.base import (
 from ordinate.results.case_averages import CASES_ARE_CLUSTERS, Cases
 from ordinate.results.case_comparison import CaseComparison
 from ordinate.results.leaderboard import (
+    BOOTSTRAP,
     ComparisonSettings,
     Correction,
     Leaderboard,
@@ -63,10 +65,6 @@ class PairTests:
         """Return plain values, nan as None."""
         head = {"first": self.first, "second": self.second}
         return head | {"permutation": to_plain(self.permutation)} | to_plain(self.others)
-
-    def list_permutation_p(self) -> dict[str, float]:
-        """Return the p-values of the permutation tests, by metric."""
-        return {name: test.p for name, test in self.permutation.items()}
 
     def rows(self) -> list[Record]:
         """Return one flat record for each test."""
@@ -114,12 +112,23 @@ class Comparison(Result):
         unknown = set(settings.margins) - {metric.expression for metric in selected}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
-        tests = tuple(_run_tests(panel, selected, *pair, settings.seed) for pair in settings.pairs)
-        tested = {(test.first, test.second): test.list_permutation_p() for test in tests}
+        exact = {
+            pair: _run_permutation_tests(selected, paired, settings.seed)
+            for pair, paired in _pair_systems(panel, settings)
+            if has_few_swaps(paired)
+        }
+        boards = LeaderboardBuilder(panel, selected, settings, progress, exact).all()
         return cls(
             panel=panel,
-            leaderboards=LeaderboardBuilder(panel, selected, settings, progress, tested).all(),
-            tests=tests,
+            leaderboards=boards,
+            tests=tuple(
+                PairTests(
+                    *pair,
+                    exact.get(pair) or _find_permutation_tests(boards, pair, paired, settings.seed),
+                    _run_classical_tests(paired, settings.seed),
+                )
+                for pair, paired in _pair_systems(panel, settings)
+            ),
             settings=settings,
             origin=origin or Origin(),
             case_averages=None
@@ -271,19 +280,41 @@ def compare(
 # --- tests of named pairs ------------------------------------------------------------------------
 
 
-def _run_tests(
-    panel: Panel, metrics: list[Metric], first: str, second: str, seed: int
-) -> PairTests:
-    pairs = panel.pair_systems(first, second, grouped=panel.groups is not None)
-    swapped = {metric.expression: _run_permutation_test(metric, pairs, seed) for metric in metrics}
-    return PairTests(first, second, swapped, _run_classical_tests(pairs, seed))
+def _pair_systems(
+    panel: Panel, settings: ComparisonSettings
+) -> Iterator[tuple[tuple[str, str], PairedPredictions]]:
+    for pair in settings.pairs:
+        yield pair, panel.pair_systems(*pair, grouped=panel.groups is not None)
 
 
-def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -> TestResult:
-    try:
-        return permutation_test(metric, pairs, seed)
-    except NotApplicable as reason:
-        return TestResult(math.nan, note=str(reason))
+def _run_permutation_tests(
+    metrics: Iterable[Metric], pairs: PairedPredictions, seed: int
+) -> dict[str, TestResult]:
+    tests = {}
+    for metric in metrics:
+        try:
+            tests[metric.expression] = permutation_test(metric, pairs, seed)
+        except NotApplicable as reason:
+            tests[metric.expression] = TestResult(math.nan, note=str(reason))
+    return tests
+
+
+def _find_permutation_tests(
+    boards: dict[str, Leaderboard], pair: tuple[str, str], pairs: PairedPredictions, seed: int
+) -> dict[str, TestResult]:
+    """Return the tests that are behind the verdicts, and those of metrics that have none."""
+    found = {name: _find_swaps(board, pair) for name, board in boards.items()}
+    rest = [boards[name].metric for name, test in found.items() if test is None]
+    others = _run_permutation_tests(rest, pairs, seed)
+    return {name: test or others[name] for name, test in found.items()}
+
+
+def _find_swaps(board: Leaderboard, pair: tuple[str, str]) -> TestResult | None:
+    """Return the test of a pair by the swaps that all pairs share, if the leaderboard has it."""
+    if board.test is None or board.test.method == BOOTSTRAP:
+        return None
+    own = [x.p for x in board.pairs if {x.first, x.second} == set(pair)]
+    return TestResult(own[0], resamples=board.test.resamples) if own else None
 
 
 def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestResult]:

@@ -18,6 +18,7 @@ from ordinate.inference.multiple_testing import (
     compact_letter_display,
     holm,
 )
+from ordinate.inference.paired_tests import TestResult
 from ordinate.inference.randomization import (
     PValues,
     RandomizedDifferences,
@@ -46,6 +47,7 @@ from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
+ExactTests = Mapping[tuple[str, str], Mapping[str, TestResult]]  # by pair of names, by metric
 Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
 MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
@@ -206,8 +208,7 @@ def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSe
 class LeaderboardBuilder:
     """Everything that the leaderboards of all metrics share: tables, intervals, joint resamples.
 
-    `tested` are p-values by pair of names and by metric that other tests of the same hypothesis
-    gave: verdicts never contradict them.
+    `tested` are exact tests of pairs, by metric: verdicts never contradict them.
     """
 
     def __init__(
@@ -216,7 +217,7 @@ class LeaderboardBuilder:
         metrics: list[Metric],
         settings: ComparisonSettings,
         progress: ProgressCallback | None,
-        tested: Mapping[tuple[str, str], Mapping[str, float]] | None = None,
+        tested: ExactTests | None = None,
     ) -> None:
         self.panel, self.metrics, self.settings = panel, metrics, settings
         self.tested = tested or {}
@@ -475,11 +476,7 @@ class JointComparison:
         first, second = self.list_swapped_pairs()
         return self.ranked[first], self.ranked[second]
 
-    def decide_by_swaps(
-        self,
-        swapped: RandomizedDifferences,
-        tested: Mapping[tuple[str, str], Mapping[str, float]],
-    ) -> None:
+    def decide_by_swaps(self, swapped: RandomizedDifferences, exact: ExactTests) -> None:
         """Take p-values, letters and rank intervals from what coins made of the differences.
 
         The leader of very many systems stays with the bootstrap over all pairs, but never below a
@@ -489,7 +486,7 @@ class JointComparison:
         if not len(pairs[0]):
             return
         everyone = len(pairs[0]) == len(self._list_all_pairs()[0])
-        known = self._list_known_p(tested)
+        known = self._list_known_p(exact)
         found = self._adjust(swapped, pairs, known)
         if everyone:
             self.apart = found.adjusted <= self.alpha
@@ -502,14 +499,14 @@ class JointComparison:
         self.adjusted = np.maximum(self.adjusted, self.p) if chosen else adjusted
         self.test = VerdictTest(RANDOMIZATION if everyone else BOTH, swapped.resamples)
 
-    def _list_known_p(self, tested: Mapping[tuple[str, str], Mapping[str, float]]) -> Array:
-        """Return the p-values [S, S] of pairs that were tested on their own; nan for the others."""
+    def _list_known_p(self, exact: ExactTests) -> Array:
+        """Return the p-values [S, S] of pairs that have an exact test; nan for the others."""
         known = np.full(self.differing.shape, np.nan)
         place = {name: index for index, name in enumerate(self.names)}
-        for names, by_metric in tested.items():
+        for names, by_metric in exact.items():
             if all(name in place for name in names):
                 pair = [place[name] for name in names]
-                known[pair, pair[::-1]] = by_metric[self.metric.expression]
+                known[pair, pair[::-1]] = by_metric[self.metric.expression].p
         return known
 
     def _adjust(

@@ -206,10 +206,10 @@ def _describe_test(result: "Comparison", test: VerdictTest) -> str:
             f"{why}. So verdicts, p-values and rank intervals are by bootstrap max-T, which finds "
             "too much with few clusters or rare levels."
         )
-    tried = "every way in which" if test.resamples is None else f"{test.resamples:,} times"
-    coins = f"({tried} one coin for each {unit}, the same for all pairs, "
-    coins += f"{'can decide' if test.resamples is None else 'decided'} which two systems "
-    coins += "exchange predictions)"
+    coins = f"one coin for each {unit}, the same for all pairs, decides whether two systems "
+    coins += "exchange their predictions of it"
+    every = "all ways are tried" if test.resamples is None else f"{test.resamples:,} times"
+    coins = f"({coins}; {every})"
     if test.method == BOTH:
         return (
             f"Too many for swaps of predictions: {pairs}. Only p-values of the pairs shown are by "
