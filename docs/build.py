@@ -5,6 +5,7 @@ commands of a page run one after the other in a copy of the folder of the shippe
 """
 
 import inspect
+import os
 import re
 import shlex
 import shutil
@@ -33,7 +34,8 @@ def output_of(command: str, folder: Path) -> str:
     if program != "ordinate":
         raise ValueError(f"only ordinate is run, not {program}")
     run = [sys.executable, "-m", "ordinate.cli", *arguments]
-    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
+    page = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True, env=page)
     return done.stdout
 
 

@@ -13,10 +13,10 @@ from typing import get_args
 import pytest
 
 import ordinate
-from ordinate.cli import evaluate
+from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
 from ordinate.inference.confidence_intervals import IntervalMethod
-from ordinate.results import evaluation_text, leaderboard_text
+from ordinate.results import evaluation_text, leaderboard_text, regression_text
 from ordinate.results.leaderboard import Correction
 
 ROOT = Path(__file__).parent.parent
@@ -126,9 +126,10 @@ def get_choices(command: str, flag: str) -> list[str]:
 
 
 def test_what_can_be_asked_for_is_listed_the_same_everywhere():
-    assert (
-        set(evaluate.METHODS) == set(get_args(IntervalMethod)) == set(evaluation_text.METHOD_NAMES)
-    )
+    of_labels, of_regression = set(evaluate.METHODS), set(evaluate_regression.METHODS)
+    assert of_labels == set(evaluation_text.METHOD_NAMES)
+    assert of_labels | of_regression == set(get_args(IntervalMethod))
+    assert of_regression <= set(regression_text.METHOD_NAMES)
     assert (
         set(get_choices("compare", "--correction"))
         == set(get_args(Correction))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
+    from ordinate.results.case_averages import CaseAverages
+    from ordinate.results.case_scales import evaluate_cases
     from ordinate.results.comparison import Comparison, compare
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
     "Calibration": "ordinate.results.calibration",
+    "CaseAverages": "ordinate.results.case_averages",
     "Comparison": "ordinate.results.comparison",
     "ConfidenceIntervals": "ordinate.inference",
     "ConfusionMatrix": "ordinate.summaries",
@@ -57,6 +60,7 @@ _HOMES = {
     "compare_regression": "ordinate.results.regression_comparison",
     "compare_searches": "ordinate.regress",
     "evaluate": "ordinate.results",
+    "evaluate_cases": "ordinate.results.case_scales",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
@@ -71,6 +75,7 @@ _HOMES = {
 
 __all__ = [
     "Calibration",
+    "CaseAverages",
     "Comparison",
     "ConfidenceIntervals",
     "ConfusionMatrix",
@@ -91,6 +96,7 @@ __all__ = [
     "compare_regression",
     "compare_searches",
     "evaluate",
+    "evaluate_cases",
     "evaluate_regression",
     "list_metrics",
     "metric",

@@ -450,7 +450,8 @@ def lay_out(line: str) -> None:
         pq.write_table(pa.table(columns | {"writer": list("uvwxyz")}), options.files[0])
     elif "systems" in given:
         names = [gold, *given["systems"]]
-        write(options.files[0], [dict.fromkeys(names, label) for label in labels])
+        rows = [dict.fromkeys(names, x) | {"topic": k % 6} for k, x in enumerate(labels)]
+        write(options.files[0], rows)
     else:
         Path("runs").mkdir()
         write("gold.csv", [{options.id: k, gold: label} for k, label in enumerate(labels)])

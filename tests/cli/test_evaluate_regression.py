@@ -2,12 +2,13 @@
 
 import csv
 import json
+import math
 
 import numpy as np
 import pytest
 from command import run
 
-from ordinate.inference import ConfidenceIntervals
+from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
@@ -155,7 +156,7 @@ def test_a_limit_fails_a_run():
         (["--residuals", "--weights", "w"], "Leave out --residuals or --weights"),
         (["--lower", "lo", "--upper", "hi", "--alpha", "1.5"], "between 0 and 1, not 1.5"),
         (["--alpha", "0.2"], "--lower and --upper leave out"),
-        (["--poisson", "--groups", "lab"], "leave out --poisson or --groups"),
+        (["--interval-method", "studentized", "--groups", "lab"], "Leave out --groups, or"),
         (["--residuals", "--gold-file", "g.csv", "--id", "t"], "in the file of the predictions"),
         (["--compare-with", "predicted"], "'predicted' is the one evaluated"),
         (["--compare-with", "family"], "is 'a', which is no finite number"),
@@ -389,25 +390,60 @@ def test_levels_take_weights_groups_and_subgroups():
 @pytest.mark.parametrize("by", [(), ("--by", "family")])
 def test_items_are_drawn_again(by):
     columns = _columns()
-    found = _json("--poisson", "--resamples", 300, "--seed", 4, *by)
+    found = _json("--resamples", 300, "--seed", 4, *by)
     expected = evaluate_regression(
         columns["density"],
         columns["predicted"],
         by=columns["family"] if by else None,
         interval=ConfidenceIntervals(resamples=300, seed=4),
-        poisson=True,
     ).to_dict()
     pairs = [(found, expected), *((found["by"][x], expected["by"][x]) for x in expected["by"])]
     for one, other in pairs:
         for name in ("rmse", "mae", "r2", "bias"):
-            assert one["metrics"][name]["method"] == "poisson"
+            assert one["metrics"][name]["method"] == "studentized"
             limits = _limits(other["metrics"][name])
             assert _limits(one["metrics"][name]) == pytest.approx(limits, rel=1e-9)
 
 
+RESAMPLED = ("--interval-method", "studentized")
+
+
+def test_items_that_are_many_or_grouped_or_read_once_have_students_t(here, monkeypatch):
+    def method(*arguments):
+        found = json.loads(run(*arguments, "--format", "json").out)
+        return [x["metrics"]["rmse"]["method"] for x in (found, *found["by"].values())]
+
+    assert method(*ASKED, "--by", "family") == ["studentized"] * 3
+    assert method(*ASKED, "--by", "family", "--interval-method", "delta") == ["delta"] * 3
+    assert method(*ASKED, "--by", "family", "--groups", "lab") == ["t"] * 3
+    columns = _columns() | {"id": range(N)}
+    _write(here / "gold.csv", {name: columns[name] for name in ("id", "density")})
+    _write(here / "predicted.csv", {name: columns[name] for name in ("id", "predicted")})
+    joined = ("--gold-file", "gold.csv", "--id", "id", "--target", "density")
+    assert method("evaluate-regression", "predicted.csv", *joined) == ["t"]
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_PARTS", 1)
+    assert method(*ASKED, "--by", "family") == ["studentized", "t", "t"]
+    assert method(*ASKED, "--by", "family", *RESAMPLED) == ["studentized"] * 3
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_ITEMS", N - 1)
+    assert method(*ASKED) == ["t"]
+    assert method(*ASKED, *RESAMPLED) == ["studentized"]
+
+
+def test_parts_of_a_report_have_the_intervals_of_the_whole():
+    found = _json("--compare-with", "other", "--shifted", "hot.csv", "--edges", "600", *RESAMPLED)
+    own = _limits(found["metrics"]["rmse"])
+    assert _limits(found["comparison"]["models"]["predicted"]["rmse"]) == pytest.approx(own)
+    assert found["comparison"]["models"]["other"]["rmse"]["method"] == "studentized"
+    shifted = _columns(100, 1)
+    wanted = evaluate_regression(shifted["density"] + 150, shifted["predicted"], "rmse")
+    rmse = found["shifted"]["shifted"]["metrics"]["rmse"]
+    assert rmse["method"] == "studentized"
+    assert _limits(rmse) == pytest.approx(_limits(wanted.to_dict()["metrics"]["rmse"]))
+
+
 @pytest.mark.parametrize(
     "option",
-    [("--residuals",), ("--compare-with", "other"), ("--edges", "600"), ("--poisson",)],
+    [("--residuals",), ("--compare-with", "other"), ("--edges", "600"), RESAMPLED],
 )
 def test_a_stream_is_read_once_so_items_need_a_file(option):
     ran = run("evaluate-regression", "-", *option)
@@ -427,6 +463,20 @@ def test_the_largest_errors_name_their_file_and_its_row(here):
     assert (first["row"], first["name"]) == (7, "b.csv:7")
 
 
+def test_large_errors_of_a_file_are_those_of_its_columns():
+    columns = _columns()
+    found = _json("--by", "family", "--compare-with", "other")
+    wanted = evaluate_regression(columns["density"], columns["predicted"], by=columns["family"])
+    assert found["tails"].pop("assumption").startswith("The studentised intervals of rmse, r2")
+    parts = [(found["tails"], wanted), (found["by"]["a"]["tails"], wanted.by["a"])]
+    for one, other in [*parts, (found["comparison"]["tails"]["predicted"], wanted)]:
+        assert one["undefined"] == other.tails.undefined
+        figures = {
+            name: math.nan if one[name] is None else one[name] for name in other.tails.figures
+        }
+        assert figures == pytest.approx(other.tails.figures, rel=1e-9, nan_ok=True)
+
+
 def test_csv_has_the_records_of_every_part():
     parts = (
         "--residuals",
@@ -444,6 +494,7 @@ def test_csv_has_the_records_of_every_part():
     kinds = {row["part"].partition(":")[0] for row in rows}
     expected = {
         "metrics",
+        "tails",
         "baselines",
         "prediction_intervals",
         "residuals",

@@ -189,13 +189,20 @@ def _lay_out(folder: Path, line: str) -> None:
         answers = [{options.id: k, predicted: label} for k, label in enumerate(labels)]
         (folder / options.files[0]).write_text("".join(json.dumps(a) + "\n" for a in answers))
         return
+    if "scale_by" in given:
+        (folder / "ranges.csv").write_text("prompt,scale\na,0..3\nb,2..12\n")
+        rows = "a,0,1\na,3,3\nb,12,10\nb,2,2\n"
+        (folder / "essays.csv").write_text(f"prompt,{gold},{predicted}\n{rows}")
+        return
     levels = ("A1", "A2", "B1", "B2", "C1", "C2")
     names = "".join(f",p_{level}" for level in levels)
     rows = "".join(
-        f"{label},{label},{label},w{k}{''.join(f',{int(level == label)}' for level in levels)}\n"
+        f"{label},{label},{label},w{k},t{k % 2},"
+        + ",".join(str(int(level == label)) for level in levels)
+        + "\n"
         for k, label in enumerate((*labels, labels[0]))
     )
-    content = f"{gold},{predicted},level_2,writer{names}\n{rows}"
+    content = f"{gold},{predicted},level_2,writer,topic{names}\n{rows}"
     for name in ("results.csv", "essays.csv"):
         (folder / name).write_text(content)
     if "*.csv" in line:

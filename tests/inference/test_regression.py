@@ -1,16 +1,21 @@
 """How sure metrics of quantities are: against item and group bootstraps, derivatives, coverage."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from regression_cases import CHECKED, TRAIN, named, t_errors, table_of
+from scipy import stats
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import (
+    MOST_RESAMPLED_ITEMS,
     NO_ERROR_NOTE,
+    _sum_resamples,
     compute_gradient,
-    estimate_from_poisson,
+    compute_item_errors,
+    estimate_from_items,
     estimate_regression_metrics,
     resample_poisson,
     standard_error,
@@ -265,31 +270,161 @@ def test_nearly_perfect_predictions_have_limits_in_proportion(size):
         assert getattr(found["rmse"], limit) / size == pytest.approx(wanted, rel=1e-6)
 
 
-# --- Poisson resamples
+# --- resamples of the items
 # -------------------------------------------------------------------------------
 
 
+def log_scale_by_hand(y, p, w):
+    """Return λ = ln MSE, ln(1 - R²), ln(1 - skill), ln MAE of weighted items, with its error."""
+    e2 = (p - y) ** 2
+    mean = np.average(y, weights=w)
+    parts = {
+        "rmse": (0.5, e2, None),
+        "mse": (1.0, e2, None),
+        "r2": (1.0, e2, (y - mean) ** 2),
+        "nrmse": (0.5, e2, (y - mean) ** 2),
+        "skill": (0.5, e2, (y - TRAIN) ** 2),
+        "mae": (1.0, np.abs(p - y), None),
+    }
+    found = {}
+    for name, (power, above, below) in parts.items():
+        value = np.log(np.average(above, weights=w))
+        influence = above / np.average(above, weights=w) - 1.0
+        if below is not None:
+            value = value - np.log(np.average(below, weights=w))
+            influence = influence - (below / np.average(below, weights=w) - 1.0)
+        n = len(y)
+        variance = (w**2 * influence**2).sum() / w.sum() ** 2 * n / (n - 1)
+        found[name] = power * value, power * np.sqrt(variance)
+    return found
+
+
+def from_log_scale(name, point):
+    return 1.0 - math.exp(point) if name in {"r2", "skill"} else math.exp(point)
+
+
 @pytest.mark.parametrize("weights", ["none", "real", "whole"])
-def test_poisson_limits_are_near_those_of_an_item_bootstrap(weights):
+def test_limits_from_items_are_studentised_on_the_log_scale(weights):
+    """Resamples of N to the power of 3/4 items, item by item, as the methods are written."""
     rng = np.random.default_rng(21)
-    n = 500
+    n = 300
     y, p = t_errors(n, rng)
-    w = {"none": None, "real": rng.gamma(1.0, 1.0, n), "whole": rng.integers(0, 4, n).astype(float)}
-    how = ConfidenceIntervals(resamples=DRAWS, seed=3)
+    w = {"none": None, "real": rng.gamma(4.0, 1.0, n), "whole": rng.integers(0, 4, n).astype(float)}
+    how = ConfidenceIntervals(resamples=4_000, seed=3)
     table = table_of(y, p, w[weights])
-    found = estimate_from_poisson(
-        named(*CHECKED), table, resample_poisson(y, p, how, w[weights]), how
-    )
+    metrics = named("rmse", "mse", "r2", "nrmse", "skill", "mae")
+    found = estimate_from_items(metrics, table, y, p, how, w[weights])
     if weights == "whole":
         y, p = (np.repeat(x, w["whole"].astype(int)) for x in (y, p))
         n = len(y)
-    counts = rng.multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
-    drawn = by_hand(y, p, counts * w["real"] if weights == "real" else counts)
-    for name in CHECKED:
-        low, high = np.quantile(drawn[name], [0.025, 0.975])
-        assert found[name].method == "poisson"
-        assert found[name].low == pytest.approx(low, abs=0.1 * (high - low)), name
-        assert found[name].high == pytest.approx(high, abs=0.1 * (high - low)), name
+    weight = w["real"] if weights == "real" else np.ones(n)
+    sample = log_scale_by_hand(y, p, weight)
+    ratios = {name: [] for name in sample}
+    for _ in range(1_500):
+        rows = np.repeat(np.arange(n), rng.poisson(n**0.75 / n, n))
+        for name, (value, error) in log_scale_by_hand(y[rows], p[rows], weight[rows]).items():
+            ratios[name].append((value - sample[name][0]) / error)
+    for name, (value, error) in sample.items():
+        ends = [value - error * np.quantile(ratios[name], k) for k in (0.975, 0.025)]
+        low, high = sorted(from_log_scale(name, end) for end in ends)
+        assert found[name].method == "studentized"
+        assert found[name].low == pytest.approx(low, abs=0.07 * (high - low)), name
+        assert found[name].high == pytest.approx(high, abs=0.07 * (high - low)), name
+
+
+@pytest.mark.parametrize("weights", ["none", "real"])
+def test_standard_errors_of_a_batch_are_those_of_its_summaries(weights):
+    rng = np.random.default_rng(5)
+    y, p = t_errors(60, rng)
+    w = rng.gamma(2.0, 1.0, 60) if weights == "real" else None
+    drawn = resample_poisson(y, p, ConfidenceIntervals(resamples=100), w)[:7]
+    drawn = replace(drawn, constants={"train_mean": TRAIN})
+    for one in named(*CHECKED):
+        batch = compute_item_errors(one, drawn)
+        assert batch == pytest.approx([standard_error(one, drawn[k]) for k in range(7)], rel=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["none", "real", "whole"])
+def test_poisson_resamples_have_the_moments_of_their_items(weights):
+    rng = np.random.default_rng(5)
+    y, p = t_errors(30, rng)
+    w = {
+        "none": None,
+        "real": rng.gamma(2.0, 1.0, 30),
+        "whole": rng.integers(1, 4, 30).astype(float),
+    }
+    w = w[weights]
+    drawn = resample_poisson(y, p, ConfidenceIntervals(resamples=100, seed=9), w)
+    rng = np.random.default_rng(9)
+    items = np.repeat(np.arange(30), w.astype(int) if weights == "whole" else 1)
+    numbers = rng.poisson(len(items) ** 0.75, 100)
+    rows = np.split(items[rng.integers(0, len(items), numbers.sum())], np.cumsum(numbers)[:-1])
+    for k, own in enumerate(rows):
+        wanted = Moments.of(y[own], p[own], w[own] if weights == "real" else None)
+        assert drawn.items[k] == len(own) == wanted.n
+        assert drawn.squares[k] == pytest.approx(wanted.squares)
+        assert drawn.absolute[k] == pytest.approx(wanted.absolute)
+        assert drawn.absolute_squared[k] == pytest.approx(wanted.absolute_squared)
+        for found, sums in ((drawn.plain, wanted.plain), (drawn.squared, wanted.squared)):
+            scale = np.abs(sums.sums).max()
+            assert found.sums[k] == pytest.approx(sums.sums, rel=1e-9, abs=1e-9 * scale)
+
+
+@pytest.mark.parametrize("rate", [0.4, 0.4 * np.array([1.0, 2.0, 0.0, 5.0])], ids=["one", "each"])
+def test_each_item_is_drawn_as_often_as_a_poisson_variable_says(rate):
+    rng = np.random.default_rng(3)
+    taken, (counts,) = _sum_resamples(rng, rate, 20_000, [np.eye(4)])
+    assert np.array_equal(counts.sum(axis=1), taken)
+    assert counts.mean(axis=0) == pytest.approx(rate * np.ones(4), abs=0.04)
+    assert counts.var(axis=0) == pytest.approx(rate * np.ones(4), abs=0.08)
+    assert np.abs(np.cov(counts.T) - np.diag(counts.var(axis=0))).max() < 0.05
+
+
+def test_integer_weights_are_repeated_rows_to_the_last_digit():
+    rng = np.random.default_rng(5)
+    y, p = t_errors(60, rng)
+    w, how = rng.integers(0, 4, 60).astype(float), ConfidenceIntervals(resamples=200)
+    many = [np.repeat(x, w.astype(int)) for x in (y, p)]
+    found, wanted = resample_poisson(y, p, how, w), resample_poisson(*many, how)
+    assert np.array_equal(found.plain.sums, wanted.plain.sums)
+    other = resample_poisson(
+        y, p, how, w, counted=False
+    )  # the weights of other items are no counts
+    assert other.items.mean() == pytest.approx((w > 0).sum() ** 0.75, rel=0.1)
+
+
+def test_many_counts_are_drawn_like_repeated_rows():
+    rng = np.random.default_rng(5)
+    y, p = t_errors(50, rng)
+    how, w = ConfidenceIntervals(resamples=2_000), rng.integers(3_000, 4_000, 50).astype(float)
+    assert w.sum() > MOST_RESAMPLED_ITEMS
+    many = [np.repeat(x, w.astype(int)) for x in (y, p)]
+    found, wanted = resample_poisson(y, p, how, w), resample_poisson(*many, how)
+    for one, other in ((found.items, wanted.items), (found.squares, wanted.squares)):
+        assert one.mean() == pytest.approx(other.mean(), rel=0.01)
+        assert one.std() == pytest.approx(other.std(), rel=0.1)
+
+
+def test_large_counts_are_resampled_as_quickly_as_small_ones():
+    y, p = t_errors(50, np.random.default_rng(5))
+    how, w = ConfidenceIntervals(resamples=100), np.full(50, 1e9)
+    table = table_of(y, p, w)
+    found = estimate_from_items(named("rmse"), table, y, p, how, w)
+    assert found["rmse"].width < 1e-3 * found["rmse"].value
+
+
+@pytest.mark.parametrize("method", [None, "delta"])
+def test_intervals_from_moments_are_students_on_the_log_scale(method):
+    y, p = t_errors(80, np.random.default_rng(8))
+    how = ConfidenceIntervals(level=0.9, method=method)
+    found = estimate_regression_metrics(
+        named("rmse", "mse", "r2", "nrmse", "skill", "mae"), table_of(y, p), how
+    )
+    reach = stats.norm.ppf(0.95) if method else stats.t.ppf(0.95, 79)
+    for name, (value, error) in log_scale_by_hand(y, p, np.ones(80)).items():
+        ends = sorted(from_log_scale(name, value + side * reach * error) for side in (-1, 1))
+        assert (found[name].low, found[name].high) == pytest.approx(ends, rel=1e-7), name
+        assert found[name].method == (method or "t")
 
 
 def test_poisson_draws_are_those_of_their_seed():
@@ -311,17 +446,23 @@ def test_poisson_draws_leave_out_items_of_weight_zero():
     assert np.array_equal(found.squares, wanted.squares)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_draws_of_one_item_again_and_again_are_left_out(n):
-    y, p = np.array([1.1, 2.3, 5.7])[:n], np.array([1.7, 2.2, 5.9])[:n]
+@pytest.mark.parametrize("n", [1, 2, 19])
+def test_few_items_are_not_resampled_but_get_students_t(n):
+    y, p = t_errors(n, np.random.default_rng(1))
     how = ConfidenceIntervals(resamples=500)
-    table = Moments.of(y, p)
-    found = estimate_from_poisson(named("r2", "rmse"), table, resample_poisson(y, p, how), how)
-    if n == 1:
-        assert found["rmse"].note == "there is one item only"
-    else:
-        assert found["r2"].undefined_share > 0.2
-        assert -1e6 < found["r2"].low <= found["r2"].high <= 1.0
+    table, metrics = table_of(y, p), named("r2", "rmse")
+    found = estimate_from_items(metrics, table, y, p, how)
+    assert repr(found) == repr(estimate_regression_metrics(metrics, table, how))  # nan, too
+    assert found["rmse"].method == ("t" if n > 1 else None)
+
+
+def test_draws_without_a_value_are_left_out():
+    y = np.where(np.arange(20) < 2, [1.0] * 20, 0.0)  # most resamples have one target only
+    p = y + np.random.default_rng(1).normal(0, 0.1, 20)
+    how = ConfidenceIntervals(resamples=500)
+    found = estimate_from_items(named("r2"), Moments.of(y, p), y, p, how)
+    assert 0.2 < found["r2"].undefined_share < 0.6
+    assert found["r2"].low < found["r2"].value < found["r2"].high <= 1.0
 
 
 # --- coverage ------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from scipy import stats
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.distributions import NO_STUDENT_NOTE
+from ordinate.inference.distributions import NO_STUDENT_NOTE, student_quantile
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
-    estimate_from_poisson,
+    estimate_from_items,
     estimate_regression_metrics,
     resample_poisson,
 )
@@ -90,13 +90,13 @@ def test_one_group_has_no_interval():
     assert {one.note for one in found.values()} == {"there are too few groups"}
 
 
-@pytest.mark.parametrize("poisson", [False, True])
-def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
+@pytest.mark.parametrize("resampled", [False, True])
+def test_perfect_predictions_have_no_interval_and_no_warning(resampled):
     y = np.linspace(0.1, 7.7, 30)
     table, how = table_of(y, y, histogram=True), ConfidenceIntervals(resamples=200)
     found = (
-        estimate_from_poisson(list_metrics(Moments), table, resample_poisson(y, y, how), how)
-        if poisson
+        estimate_from_items(list_metrics(Moments), table, y, y, how)
+        if resampled
         else estimate_regression_metrics(list_metrics(Moments), table, how)
     )
     assert found["rmse"].value == found["mae"].value == found["bias"].value == 0.0
@@ -156,21 +156,17 @@ def test_a_method_that_does_not_fit_is_refused(method):
     estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method="delta"))
 
 
-def test_how_many_groups_are_few():
+@pytest.mark.parametrize("count", [12, 29, 30, 100])
+def test_clusters_get_students_t_however_many(count):
     y, p = t_errors(600, np.random.default_rng(1))
-    how = {}
-    for count in (12, 29, 30, 100):
-        batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % count))
-        how[count] = estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals())[
-            "rmse"
-        ].method
-    assert how == {12: "t", 29: "t", 30: "delta", 100: "delta"}
-    batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % 12))
-    wide, narrow = (
-        estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals(method=x))["rmse"]
-        for x in ("t", "delta")
+    batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % count))
+    student, normal = (
+        estimate_regression_metrics(named("bias"), batch, ConfidenceIntervals(method=x))["bias"]
+        for x in (None, "delta")
     )
-    assert wide.width > narrow.width
+    assert (student.method, normal.method) == ("t", "delta")
+    ratio = stats.t.ppf(0.975, count - 1) / stats.norm.ppf(0.975)
+    assert student.width / normal.width == pytest.approx(ratio, rel=1e-7)
 
 
 def test_chunks_of_draws_are_like_other_chunks():
@@ -213,27 +209,33 @@ def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
     assert found.method == "t"
 
 
-def test_thirty_items_are_not_few():
+@pytest.mark.parametrize("freedom", [29, 30, 57.5, 400, 10**6])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99])
+def test_many_degrees_of_freedom_need_no_scipy(level, freedom, monkeypatch):
+    expected = stats.t.ppf((1 + level) / 2, freedom)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert student_quantile(level, freedom) == pytest.approx(expected, rel=2e-7)
+
+
+def test_many_items_get_students_t_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
     y, p = t_errors(30, np.random.default_rng(0))
-    assert (
-        estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())[
-            "mae"
-        ].method
-        == "delta"
+    found, normal = (
+        estimate_regression_metrics(named("bias"), table_of(y, p), ConfidenceIntervals(method=x))
+        for x in (None, "delta")
     )
-    few = estimate_regression_metrics(
-        named("mae"), table_of(y[:29], p[:29]), ConfidenceIntervals(method="delta")
-    )
-    assert few["mae"].method == "delta"
+    assert (found["bias"].method, normal["bias"].method) == ("t", "delta")
+    assert found["bias"].width / normal["bias"].width == pytest.approx(2.0452296 / 1.9599640)
 
 
-def test_a_whole_weight_is_so_many_items_when_items_are_few():
+def test_a_whole_weight_is_so_many_items():
     y, p = t_errors(20, np.random.default_rng(0))
-    twice = Moments.of(y, p, weights=np.full(20, 2))
-    assert (
-        estimate_regression_metrics(named("mae"), twice, ConfidenceIntervals())["mae"].method
-        == "delta"
+    twice, repeated = Moments.of(y, p, np.full(20, 2)), Moments.of(np.tile(y, 2), np.tile(p, 2))
+    found, wanted = (
+        estimate_regression_metrics(named("mae"), x, ConfidenceIntervals())["mae"]
+        for x in (twice, repeated)
     )
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [3, 8])

@@ -9,14 +9,13 @@ import pytest
 from oracles import SIGMAS, disagreements, naive_value, without_each
 from panels import panel_of, sampled
 from scipy import stats
-from system_draws import COUNT, GOLD, LEVEL, METRICS, NAMES, PANEL, SIZE, SYSTEMS
+from system_draws import COUNT, GOLD, METRICS, NAMES, PANEL, SIZE, SYSTEMS
 
+from ordinate.inference.randomization import randomize_differences
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.inference.system_differences import (
-    compare_pairs,
     list_pairs,
     resample_jointly,
-    smallest_attainable_p,
 )
 from ordinate.metrics import find_metric
 
@@ -377,13 +376,9 @@ def test_equal_systems_on_few_groups_are_told_apart_in_one_of_twenty_samples(cou
             shift = rng.normal(0, 0.6, count)[groups] + rng.normal(0, 0.5, 10 * count)
             answers[name] = np.clip(np.rint(gold + shift), 0, 3).astype(int).tolist()
         panel = panel_of(gold.tolist(), answers, SIZE, groups=groups.tolist())
-        values = np.array(
-            [float(find_metric("mae")(panel.confusion_matrix(name))) for name in answers]
+        (found,) = randomize_differences(
+            panel, [find_metric("mae")], [list_pairs(2)], Resampling(199, replicate_)
         )
-        drawn = resample_jointly(panel, [find_metric("mae")], Resampling(400, replicate_))["mae"]
-        found = compare_pairs(
-            values, drawn, *list_pairs(2), LEVEL, least=smallest_attainable_p(panel)
-        )
-        seen += found.adjusted[0] < 0.05
+        seen += found.compute_p_values().adjusted[0] <= 0.05
     assert seen / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
     assert seen > 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from meta_cases import NOISES, panel_with_cases, rank_correlation
 from panels import panel_of, sampled
+from rendered_reports import words
 
 import ordinate
 from ordinate.errors import BadOption, NotApplicable, UnknownMetric
@@ -15,6 +16,7 @@ from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_evaluation import (
     EVALUATED_METRICS,
     REFERENCE_METRICS,
+    check_pair_count,
     compute_merits,
     evaluate_metrics,
 )
@@ -22,6 +24,7 @@ from ordinate.meta.robustness import average_merits
 from ordinate.meta.system_resampling import (
     compute_resampled_coverage,
 )
+from ordinate.metrics import find_metric
 from ordinate.render import render
 
 # --- what is undefined ---------------------------------------------------------------------------
@@ -203,11 +206,48 @@ def test_infinite_means_are_ranked_and_two_of_them_have_no_difference():
 # --- too little, and bad options -----------------------------------------------------------------
 
 
-def test_two_systems_are_too_few():
-    gold, systems = sampled(3, 30, 0, NOISES[:2])
-    with pytest.raises(BadOption, match="takes 3 systems or more, not 2"):
-        evaluate_metrics(panel_of(gold, systems, 3))
-    gold, systems = sampled(3, 30, 0, NOISES[:3])
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_systems_have_values_and_nothing_that_needs_pairs(count):
+    gold, systems = sampled(3, 60, 0, NOISES[:count])
+    panel = panel_of(gold, systems, 3, groups=[k % 6 for k in range(60)])
+    found = evaluate_metrics(panel, "cem_ord,bias", "accuracy", resamples=100)
+    assert found.best is None
+    plain = json.loads(render(found, "json"))
+    for name, one in plain["metrics"].items():
+        assert one["coverage"]["value"] is one["robustness"]["value"] is None
+        assert one["stability"]["value"] is one["discriminative_power"] is None
+        assert one["reason"] == "pairs of 3 systems or more are needed"
+        for system, own in one["values"].items():
+            each = np.asarray(find_metric(name)(panel.count_by_group(system)))
+            assert own["by_case"] == pytest.approx(each.tolist())
+            assert own["value"] == pytest.approx(each.mean())
+            assert own["low"] < own["value"] < own["high"]
+    text = words(found)
+    assert "Mean cem_ord over 6 test cases, with 95 % CI: s0 0." in text
+    assert "pairs of 3 systems or more are needed" in text
+    assert max(map(len, render(found, width=80).splitlines())) <= 80
+
+
+def test_no_system_is_too_few():
+    with pytest.raises(BadOption, match="takes one system or more"):
+        check_pair_count(0, 10)
+
+
+def test_values_are_those_of_each_system_and_test_case(panel, result):
+    plain = result.to_dict()
+    assert plain["test_case_names"] == list(panel.group_values)
+    for one in result.metrics:
+        for place, system in enumerate(panel.systems):
+            each = np.asarray(one.metric(panel.count_by_group(system)))
+            assert one.values[place].tolist() == each.tolist()
+            own = plain["metrics"][one.metric.expression]["values"][system]
+            assert len(own["by_case"]) == 12
+            assert own["cases_with_value"] == np.isfinite(each).sum()
+    rows = result.list_tables()["values"]
+    assert len(rows) == len(result.metrics) * len(panel.systems) * 12
+    assert "Mean over 12 test cases with 95 % CI; JSON has every metric and test case" in str(
+        result
+    )
 
 
 def test_a_single_test_case_is_split_at_random_like_none():

@@ -269,15 +269,27 @@ def test_more_letters_than_are_of_use_are_none(monkeypatch):
 @pytest.mark.parametrize("correction", ["holm", "bh", "by"])
 def test_too_few_draws_for_a_correction_are_said_with_the_number_that_is_enough(correction):
     gold, systems = crowd(10)
-    few = board_of(gold, systems, correction=correction, resamples=200)
-    (note,) = few.notes
+    weights = {"weights": [1.0 + 0.001 * (k % 2) for k in range(len(gold))]}  # that are no counts
+    few = board_of(gold, systems, correction=correction, resamples=200, **weights)
+    note = few.notes[0]
     assert "With 200 resamples no p-value is below 0.005" in note
     assert f"the correction {correction} for 45 pairs" in note
     needed = int(re.search(r"take ([\d,]+) resamples", note)[1].replace(",", ""))
     assert needed == 900
-    assert board_of(gold, systems, correction=correction, resamples=needed).notes == ()
-    assert board_of(gold, systems, correction="max_t", resamples=200).notes == ()
-    assert board_of(gold, systems, correction="none", resamples=200).notes == ()
+    for other, resamples in ((correction, needed), ("max_t", 200), ("none", 200)):
+        enough = board_of(gold, systems, correction=other, resamples=resamples, **weights)
+        assert "may never reject" not in " ".join(enough.notes)
+
+
+def test_too_few_swaps_for_a_correction_are_said_with_the_one_that_needs_no_more():
+    gold, systems = crowd(15)
+    few, plain = (
+        " ".join(board_of(gold, systems, correction=x, resamples=200).notes)
+        for x in ("holm", "max_t")
+    )
+    assert "With 1,999 resamples no p-value is below 0.0005" in few
+    assert "the correction holm for 105 pairs may never reject: take max_t." in few
+    assert "may never reject" not in plain
 
 
 def test_with_enough_draws_holm_can_reject():

@@ -113,7 +113,8 @@ def test_draws_without_a_value_are_left_out_and_counted():
     gold = [0] * 8 + [1] * 2
     systems = {"a": [0] * 9 + [1], "b": [0] * 8 + [1, 1]}
     board = board_of(gold, systems, "kendall_tau_b", resamples=2000)
-    (note,) = board.notes
+    note, few = board.notes
+    assert few.startswith("Too few items differ for a verdict on b - a: with fewer than 6")
     share = float(re.search(r"In ([\d.]+) % of the resamples a system has no value", note)[1]) / 100
     # Gold varies where one of the eight and one of the two is drawn, and a where the last one is.
     defined = 1 - 0.9**10 - 0.2**10 + 0.1**10

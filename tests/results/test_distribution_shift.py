@@ -12,6 +12,7 @@ from scipy import stats
 
 import ordinate
 from ordinate.errors import BadOption, BadValues
+from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import standard_error
 from ordinate.metrics import find_metric
 from ordinate.results.distribution_shift import evaluate_shift
@@ -29,8 +30,9 @@ def two_sets(n=800, **options):
 
 def test_a_difference_of_two_sets_has_the_root_of_the_sum_of_squared_errors():
     """To within what a logarithm bends at so many items."""
-    first, second, inside = two_sets(4000)
-    result = evaluate_shift(inside, evaluate_regression(*second, unit="kg"))
+    student = ConfidenceIntervals(method="t")
+    first, second, inside = two_sets(4000, interval=student)
+    result = evaluate_shift(inside, evaluate_regression(*second, unit="kg", interval=student))
     for metric in ("rmse", "mae", "bias", "r2"):
         found, wanted = result.differences[metric], find_metric(metric, Moments)
         errors = [standard_error(wanted, Moments.of(*columns)) for columns in (first, second)]

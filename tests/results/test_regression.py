@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,12 +18,15 @@ from ordinate.errors import (
     BadOption,
     MissingLabels,
 )
-from ordinate.inference import ConfidenceIntervals
+from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.metrics import find_metric
+from ordinate.results import evaluate
 from ordinate.results.regression import (
     DEFAULT_METRICS,
+    RegressionEvaluation,
     evaluate_regression,
 )
+from ordinate.summaries.regression import Moments
 
 SHARES = ("r2", "relative_accuracy", "nrmse", "skill")
 
@@ -49,13 +53,13 @@ def test_values_are_those_of_scikit_learn():
         assert found[name].value == pytest.approx(peer(y, p), rel=1e-12), name
 
 
-@pytest.mark.parametrize("poisson", [False, True])
+@pytest.mark.parametrize("method", ["t", "studentized"])
 @pytest.mark.parametrize("n", [6, 7, 301])
-def test_the_median_is_exact_and_within_its_limits(poisson, n):
+def test_the_median_is_exact_and_within_its_limits(method, n):
     y, p = heavy(n)
     by = ["a", "b"] * n
     result = evaluate_regression(
-        y, p, by=by[:n], poisson=poisson, interval=ConfidenceIntervals(resamples=100)
+        y, p, by=by[:n], interval=ConfidenceIntervals(method=method, resamples=100)
     )
     parts = [
         (result, slice(None)),
@@ -249,11 +253,11 @@ def test_whole_weights_are_repeated_rows_in_every_number():
             assert getattr(found, part) == pytest.approx(wanted, rel=near, nan_ok=True), name
 
 
-@pytest.mark.parametrize("poisson", [False, True])
-def test_a_weight_of_zero_is_no_item(poisson):
+@pytest.mark.parametrize("method", ["t", "studentized"])
+def test_a_weight_of_zero_is_no_item(method):
     y, p = heavy(60)
     w = np.random.default_rng(5).gamma(1.0, 1.0, 60)
-    options = {"poisson": poisson, "interval": ConfidenceIntervals(resamples=200)}
+    options = {"interval": ConfidenceIntervals(method=method, resamples=200)}
     by = ["a", "b"] * 30
     kept = evaluate_regression(y, p, weights=w, by=by, order=np.arange(60), **options)
     y, p, w = (np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0)))
@@ -292,9 +296,9 @@ def test_subgroups_have_prediction_intervals_as_if_alone(grouped, level):
 def test_a_seed_is_that_of_the_resamples_and_may_not_contradict_the_intervals():
     y, p = heavy(60)
     few = ConfidenceIntervals(resamples=200, seed=5)
-    told = evaluate_regression(y, p, "rmse", interval=few, poisson=True)
-    assert evaluate_regression(y, p, "rmse", interval=few, seed=5, poisson=True) == told
-    other = evaluate_regression(y, p, "rmse", seed=5, poisson=True)
+    told = evaluate_regression(y, p, "rmse", interval=few)
+    assert evaluate_regression(y, p, "rmse", interval=few, seed=5) == told
+    other = evaluate_regression(y, p, "rmse", seed=5)
     assert other.interval == ConfidenceIntervals(seed=5)
     with pytest.raises(BadOption, match="seed=6 contradicts the seed=5"):
         evaluate_regression(y, p, interval=few, seed=6)
@@ -357,25 +361,81 @@ def test_an_item_without_a_group_is_named():
 
 
 def test_draws_of_items_are_not_drawn_of_groups():
-    with pytest.raises(BadOption, match="items one by one"):
-        evaluate_regression([1.0, 2.0], [1.0, 3.0], groups=["a", "b"], poisson=True)
+    how = ConfidenceIntervals(method="studentized")
+    with pytest.raises(BadOption, match="Leave out groups=…, or the method 'studentized'"):
+        evaluate_regression([1.0, 2.0], [1.0, 3.0], groups=["a", "b"], interval=how)
+    y, p = heavy(60)
+    clustered = evaluate_regression(y, p, "rmse", groups=np.arange(60) % 30)
+    assert clustered.metrics["rmse"].method == "t"
 
 
-def test_poisson_limits_are_near_those_of_the_delta_method():
-    y, p = heavy(400)
+def test_summaries_and_labels_have_no_items_to_resample():
+    how = ConfidenceIntervals(method="studentized")
+    with pytest.raises(BadOption, match="for single items without clusters 'studentized'"):
+        RegressionEvaluation.from_summary(Moments.of(*heavy(60)), interval=how)
+    with pytest.raises(BadOption, match="it is for the metrics of a regression"):
+        evaluate([1, 2, 3], [1, 3, 3], scale=[1, 2, 3], interval=how)
+
+
+def test_many_items_and_many_subgroups_have_students_t_unless_asked(monkeypatch):
+    y, p = heavy(120)
+    by, few = np.arange(120) % 3, ConfidenceIntervals(resamples=100)
+
+    def methods(weights=None, interval=few):
+        found = evaluate_regression(y, p, "rmse", by=by, weights=weights, interval=interval)
+        return [x.metrics["rmse"].method for x in (found, *found.by.values())]
+
+    assert methods() == ["studentized"] * 4
+    assert methods(interval=replace(few, method="delta")) == ["delta"] * 4
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_PARTS", 2)
+    assert methods() == ["studentized", "t", "t", "t"]
+    assert "Intervals of subgroups by Student's t: 3 are too many to resample." in words(
+        str(evaluate_regression(y, p, by=by, interval=few))
+    )
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_ITEMS", 120)
+    assert methods()[0] == "studentized"
+    assert methods(weights=np.full(120, 1.5))[0] == "studentized"
+    assert methods(weights=np.full(120, 2)) == ["t"] * 4
+    asked = replace(few, method="studentized")
+    assert methods(np.full(120, 2), asked) == ["studentized"] * 4
+
+
+def test_subgroups_are_resampled_as_if_alone():
+    y, p = heavy(200)
+    by, weights = np.array(["x", "y"] * 100), np.random.default_rng(5).integers(1, 4, 200)
+    few = ConfidenceIntervals(resamples=100)
+    result = evaluate_regression(y, p, "rmse", by=by, weights=weights, interval=few)
+    for name, part in result.by.items():
+        own = by == name
+        alone = evaluate_regression(y[own], p[own], "rmse", weights=weights[own], interval=few)
+        assert part.metrics == alone.metrics
+
+
+def test_subgroups_of_few_items_say_that_they_have_students_t():
+    y, p = heavy(60)
+    few = ConfidenceIntervals(resamples=100)
+    result = evaluate_regression(y, p, by=["a"] * 50 + ["b"] * 10, interval=few)
+    assert [x.metrics["rmse"].method for x in result.by.values()] == ["studentized", "t"]
+    assert "Subgroups of fewer than 20 items have intervals by Student's t." in words(str(result))
+
+
+def test_studentised_limits_of_normal_errors_are_near_those_of_the_delta_method():
+    rng = np.random.default_rng(3)
+    y = rng.normal(670, 104, 400)
+    p = y + rng.normal(0, 50, 400)
     how = ConfidenceIntervals(resamples=1_000, seed=1)
     by = ["a", "b"] * 200
-    delta = evaluate_regression(y, p, by=by, interval=how)
-    drawn = evaluate_regression(y, p, by=by, interval=how, poisson=True)
+    delta = evaluate_regression(y, p, by=by, interval=replace(how, method="delta"))
+    drawn = evaluate_regression(y, p, by=by, interval=how)
     for one, other in ((delta, drawn), *zip(delta.by.values(), drawn.by.values(), strict=True)):
         for name in ("rmse", "mae", "r2", "relative_accuracy", "skill", "bias"):
             wanted, found = one.metrics[name], other.metrics[name]
-            assert found.method == "poisson"
+            assert found.method == "studentized"
             assert found.value == wanted.value
             assert found.low == pytest.approx(wanted.low, abs=0.2 * wanted.width), name
             assert found.high == pytest.approx(wanted.high, abs=0.2 * wanted.width), name
-    assert "Intervals by Poisson bootstrap: rmse" in words(str(drawn))
-    assert evaluate_regression(y, p, interval=None, poisson=True).metrics["rmse"].method is None
+    assert "Intervals by the studentised bootstrap of N^¾ items: rmse" in words(str(drawn))
+    assert evaluate_regression(y, p, interval=None).metrics["rmse"].method is None
 
 
 def test_groups_that_look_alike_are_told_apart():

@@ -10,7 +10,7 @@ from regression_models import N, Z, sampled
 from scipy import stats
 
 from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
-from ordinate.inference import ConfidenceIntervals
+from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import standard_error
 from ordinate.metrics import find_metric
@@ -104,11 +104,33 @@ def test_the_error_of_a_difference_is_that_of_redrawn_items(metric):
     assert error_of(found) == pytest.approx(np.std(drawn), rel=4 / math.sqrt(2 * 800) + 0.02)
 
 
+STUDENT = ConfidenceIntervals(method="t")  # of values: differences are never resampled
+
+
+def test_differences_do_not_depend_on_the_method_of_values():
+    many = ConfidenceIntervals(method="studentized", resamples=100, seed=3)
+    first, second = (compare_regression(Y, MODELS, interval=x) for x in (STUDENT, many))
+    assert first.differences == second.differences
+    assert {first.models["a"]["rmse"].method, second.models["a"]["rmse"].method} == {
+        "t",
+        "studentized",
+    }
+
+
+def test_many_models_have_students_t(monkeypatch):
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_PARTS", len(MODELS) - 1)
+    assert compare_regression(Y, MODELS).models["a"]["rmse"].method == "t"
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_PARTS", len(MODELS))
+    assert compare_regression(Y, MODELS).models["a"]["rmse"].method == "studentized"
+    monkeypatch.setattr(regression, "MOST_RESAMPLED_ITEMS", len(MODELS) * len(Y) - 1)
+    assert compare_regression(Y, MODELS).models["a"]["rmse"].method == "t"
+
+
 def test_limits_cover_the_true_difference_on_heavy_tails():
     """Models alike but for a part of their own: the truth is 0; at least 95 % less 4 errors."""
     covered = dict.fromkeys(METRICS, 0)
     for seed in range(200):
-        result = compare_regression(*sampled(120, seed, (10.0, 10.0)))
+        result = compare_regression(*sampled(120, seed, (10.0, 10.0)), interval=STUDENT)
         for found in result.differences:
             covered[found.metric] += found.estimate.low <= 0 <= found.estimate.high
     for metric in METRICS:
@@ -192,7 +214,7 @@ def test_with_many_models_alike_few_are_told_apart():
     """Holm keeps the share of replicates with any claim at 5 %, and 4 Monte-Carlo errors."""
     claims = 0
     for seed in range(120):
-        result = compare_regression(*sampled(100, seed, (10.0,) * 4), metrics="mae")
+        result = compare_regression(*sampled(100, seed, (10.0,) * 4), "mae", interval=STUDENT)
         claims += any(found.verdict == "better" for found in result.differences)
     assert claims / 120 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 120)
 

@@ -52,7 +52,7 @@ def test_bins_are_what_a_loop_over_sorted_items_finds():
         assert bin_.spread == pytest.approx(deviation)
         assert bin_.rmse == pytest.approx(math.sqrt(sum(x * x for x in e) / len(e)))
         assert bin_.share == pytest.approx(sum(x * x for x in e) / ((P - Y) ** 2).sum())
-        half = Z * deviation / math.sqrt(len(e) - 1)
+        half = stats.t.ppf(0.975, len(e) - 1) * deviation / math.sqrt(len(e) - 1)
         assert bin_.bias.low == pytest.approx(mean - half)
         assert bin_.bias.high == pytest.approx(mean + half)
     assert start == N

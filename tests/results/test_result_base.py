@@ -97,6 +97,12 @@ MAKERS = {
         second_rater=SYSTEMS["mixed"],
         probabilities=ROWS,
     ),
+    "case averages": lambda: ordinate.evaluate_cases(
+        name_levels(GOLD),
+        SYSTEMS[TAG],
+        [TAG, "other", "third"] * 20,
+        dict.fromkeys([TAG, "other", "third"], SCALE),
+    ),
     "comparison": lambda: ordinate.compare(
         name_levels(GOLD), SYSTEMS, SCALE, metrics="mae,accuracy", resamples=200
     ),
@@ -131,6 +137,9 @@ FURTHER_REPORTS = {
     ),
     "metric": lambda: MetricCatalogue((find_metric("weighted_kappa"),)),
     "all metrics": MetricCatalogue.list_all,
+    "evaluation over cases": lambda: ordinate.evaluate(
+        name_levels(GOLD), SYSTEMS[TAG], SCALE, average_over=[TAG, "other", "third"] * 20
+    ),
     "undefined values": lambda: ordinate.evaluate(["mid"], ["mid"], SCALE),
     "many levels": lambda: ordinate.evaluate(np.arange(60), np.arange(60)[::-1], "0..59"),
     "no interval": lambda: ordinate.evaluate_regression(TARGETS, MODELS[TAG], interval=None),
@@ -323,7 +332,7 @@ def test_an_evaluation_has_its_tables_by_name():
     assert [row["level"] for row in tables["per_level"]] == LABELS
     assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60
     assert [*get_result("comparison").list_tables()] == ["metrics", "pairs", "tests"]
-    assert [*get_result("regression").list_tables()][:2] == ["metrics", "baselines"]
+    assert [*get_result("regression").list_tables()][:3] == ["metrics", "tails", "baselines"]
 
 
 def test_an_unknown_table_is_refused_with_those_there_are():

@@ -122,6 +122,8 @@ class DatasetRanking:
 
     def _list_baselines(self) -> list[tuple[str, float]]:
         against = self.leaderboard.baselines
+        if against is None:
+            return []
         return [
             (f"best constant ({against.best_constant.level})", against.best_constant.value),
             (f"majority ({against.majority.level})", against.majority.value),

@@ -11,6 +11,7 @@ from ordinate.cli.options import (
     add_metrics_option,
     add_output_options,
     add_system_options,
+    find_clusters,
     parse_comparison_settings,
     parse_metric_value,
     read_systems,
@@ -26,6 +27,7 @@ EXAMPLES = """examples:
   ordinate compare results.csv --gold level --systems model_a,model_b,model_c
   ordinate compare gold.csv runs/*.csv --id essay --gold cefr --predicted answer
   ordinate compare results.parquet --gold stars --systems a,b --scale 1..5 --groups writer
+  ordinate compare results.csv --systems a,b,c --average-over topic
   ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm
   ordinate compare results.csv --systems a,b,c --pairs a:b,a:c --format json -o comparison.json
 
@@ -44,7 +46,9 @@ def add_to(commands: Any) -> None:
         "gold levels, and each further file is the run of a system.",
         EXAMPLES,
     )
-    add_system_options(parser)
+    from ordinate.readers.columns import CaseColumns
+
+    add_flags(add_system_options(parser), CaseColumns, ("average_over",))
     group = parser.add_argument_group("metrics and tests")
     add_metrics_option(group)
     group.add_argument(
@@ -91,18 +95,27 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     from ordinate.cli.progress import show_share
     from ordinate.results import Origin, select_metrics
     from ordinate.results.arguments import check_system_count
+    from ordinate.results.case_averages import Cases
     from ordinate.results.comparison import Comparison
 
     metrics, settings = select_metrics(options.metrics), _parse_settings(options)
     requested = _parse_pairs(options.pairs)
-    found = read_systems(options, check_system_count)
+    found = read_systems(options, check_system_count, groups=find_clusters(options))
+    cases = None
+    if hasattr(options, "average_over"):
+        cases = Cases(found.panel.group_values, options.average_over)
     pairs = [_split_pair(text, found.panel.systems) for text in requested]
     origin = Origin(
         gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
     )
     with show_share("comparing") as progress:
         return Comparison.from_panel(
-            found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress
+            found.panel,
+            metrics,
+            replace(settings, pairs=pairs),
+            cases=cases,
+            origin=origin,
+            progress=progress,
         )
 
 

@@ -5,12 +5,12 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import add_flags, collect_given
+from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
     add_command,
@@ -21,6 +21,7 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
+    find_clusters,
     is_read_once,
     list_inputs,
     parse_metric_value,
@@ -29,6 +30,7 @@ from ordinate.cli.options import (
     write_report,
 )
 from ordinate.errors import BadOption, shorten
+from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ordinate.readers.columns import LabelColumns
     from ordinate.results import Evaluation, Origin
     from ordinate.results.calibration import Calibration
+    from ordinate.results.case_averages import CaseAverages, Cases
     from ordinate.scale import Scale
 
 METHODS = (
@@ -43,6 +46,11 @@ METHODS = (
     *("jackknife", "t"),
 )
 STRATIFIED = "stratified"
+# Options of one scale, or of a confusion matrix of all items.
+NOT_WITH_SCALES = (
+    *("scale", "by", "second_rater", "probabilities", "error_attribution", "items"),
+    "interval_method",
+)
 DEFAULT_BINS = 10
 
 EXAMPLES = """examples:
@@ -52,6 +60,8 @@ EXAMPLES = """examples:
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
   ordinate evaluate essays.csv --groups writer --second-rater level_2 --error-attribution cem_ord
+  ordinate evaluate results.csv --average-over topic
+  ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
@@ -91,11 +101,12 @@ def add_to(commands: Any) -> None:
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    from ordinate.readers.columns import LabelColumns, ProbabilityColumns
+    from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input")
     add_flags(group, LabelColumns)
+    add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
 
@@ -117,13 +128,14 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.cli.output import check_output_paths, replace_atomically
 
     thresholds = [_parse_threshold(text) for text in options.fail_under]
+    _split_scale_by(options)
     check_output_paths(list_inputs(options), (options.output, options.items))
     required = [metric for metric, _ in thresholds]
     if any(map(_is_of_probabilities, required)) and not hasattr(options, "probabilities"):
         raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
-    results: list[Evaluation] = []
+    results: list[Evaluation | CaseAverages] = []
 
-    def evaluate() -> "Evaluation":
+    def evaluate() -> "Evaluation | CaseAverages":
         results.append(_evaluate_files(options, required, items))
         return results[0]
 
@@ -137,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _evaluate_files(
     options: argparse.Namespace, required: "list[Metric]", items: Path | None
-) -> "Evaluation":
+) -> "Evaluation | CaseAverages":
     from dataclasses import replace
 
     from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
@@ -146,7 +158,10 @@ def _evaluate_files(
     metrics = _add_missing(
         select_metrics(of_labels), [one for one in required if not _is_of_probabilities(one)]
     )
-    columns, intervals = _parse_columns(options), _parse_intervals(options)
+    intervals = _parse_intervals(options)
+    if hasattr(options, "scale_by"):
+        return _evaluate_scaled_cases(options, metrics, intervals)
+    columns = _parse_columns(options)
     if not columns.probabilities:
         if needs_probabilities(of_probabilities):
             raise BadOption("Metrics of probabilities need the columns of --probabilities.")
@@ -192,6 +207,7 @@ def _evaluate_labels(
             metrics,
             by=found.by,
             groups=found.groups,
+            cases=_name_cases(options, found.group_values),
             second_rater=found.second_rater,
             second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
@@ -201,6 +217,65 @@ def _evaluate_labels(
             ),
             progress=progress,
         )
+
+
+# --- cases with their own scales -----------------------------------------------------------------
+
+
+def _evaluate_scaled_cases(
+    options: argparse.Namespace,
+    metrics: "list[Metric]",
+    intervals: "ConfidenceIntervals | None",
+) -> "CaseAverages":
+    """Evaluate each case on its own scale; they are counted on the labels of all scales."""
+    from ordinate.cli.progress import watch_queries
+    from ordinate.readers.case_scales import read_case_scales
+    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.confusion import count_files
+    from ordinate.results import Origin
+    from ordinate.results.case_averages import Cases
+    from ordinate.results.case_scales import (
+        average_scaled_cases,
+        explain_joined_scales,
+        join_scales,
+    )
+
+    scales = read_case_scales(options.scale_file)
+    given = collect_given(options, LabelColumns) | {"groups": options.scale_by}
+    with explain_joined_scales():
+        found = count_files(
+            options.files,
+            LabelColumns(**given, renamed=read_renamed_labels(options)),
+            join_scales(scales.values()),
+            options.missing or "error",
+            watch=watch_queries,
+        )
+    assert found.groups is not None  # noqa: S101 - cases are the groups
+    origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
+    cases = Cases(found.group_values, options.scale_by, getattr(options, "fixed_cases", True))
+    return average_scaled_cases(found.groups, cases, scales, metrics, intervals, origin)
+
+
+def _split_scale_by(options: argparse.Namespace) -> None:
+    """Take COL=FILE apart, and refuse what makes no sense for cases of several scales."""
+    if not hasattr(options, "scale_by"):
+        return
+    column, _, path = options.scale_by.partition("=")
+    if not (column and path):
+        raise BadOption(f"--scale-by takes COL=FILE, such as prompt=scales.csv, not {column!r}.")
+    options.scale_by, options.scale_file = column, InputPath(path)
+    for name in ("average_over", "groups"):
+        if getattr(options, name, column) != column:
+            raise BadOption(
+                f"--scale-by averages over the cases of {column}, which are the clusters: leave "
+                f"out {format_flag(name)}."
+            )
+    for name in NOT_WITH_SCALES:
+        if getattr(options, name, None) is not None:
+            raise BadOption(
+                f"{format_flag(name)} has no meaning for cases that have their own scales "
+                "(--scale-by)."
+            )
 
 
 # --- probabilities -------------------------------------------------------------------------------
@@ -290,6 +365,9 @@ def _evaluate_probability_rows(
             "the same file. Join the files, or name a column of predictions (--predicted)."
         )
     found = read_probability_items(options.files, columns, parse_scale(options))
+    if _name_cases(options, ()) is not None:
+        found.arguments["average_over"] = found.arguments.pop("groups")
+        found.arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
     result = evaluate(
         scale=found.scale,
         metrics=metrics,
@@ -349,7 +427,17 @@ def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
 
     given = collect_given(options, LabelColumns)
     given["probabilities"] = tuple(given.get("probabilities", ()))
+    given["groups"] = find_clusters(options)
     return LabelColumns(**given, renamed=read_renamed_labels(options))
+
+
+def _name_cases(options: argparse.Namespace, names: Sequence[str]) -> "Cases | None":
+    """Return the cases that metrics are averaged over, if there are any."""
+    from ordinate.results.case_averages import Cases
+
+    if not hasattr(options, "average_over"):
+        return None
+    return Cases(names, options.average_over, getattr(options, "fixed_cases", False))
 
 
 def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
@@ -379,10 +467,9 @@ def _is_of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
 
 
-def _find_scores(result: "Evaluation", metric: "Metric") -> Any:
+def _find_scores(result: Any, metric: "Metric") -> Any:
     """Return the scores, by metric, among which this metric is."""
-    of_probabilities: Any = result.probabilities
-    return (of_probabilities if _is_of_probabilities(metric) else result).metrics
+    return (result.probabilities if _is_of_probabilities(metric) else result).metrics
 
 
 def _add_missing(metrics: "list[Metric]", required: "list[Metric]") -> "list[Metric]":

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
+STUDENTIZED = "studentized"
+METHODS = ("delta", "t", STUDENTIZED)
+RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
 NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the groups."
@@ -73,7 +76,11 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("confidence intervals (--interval none for none)")
     add_flags(group, IntervalOptions)
     group.add_argument(
-        "--poisson", action="store_true", help="resample the items (Poisson bootstrap)"
+        "--interval-method",
+        metavar="METHOD",
+        choices=METHODS,
+        help=f"{', '.join(METHODS)} (default: studentized, which resamples items, for up to "
+        "100,000 of them and 20 subgroups in files without --groups; t for others)",
     )
     group = parser.add_argument_group("output")
     add_output_options(group)
@@ -187,8 +194,8 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
         parse_edges(options.edges)
     if options.residuals is not None and hasattr(options, "weights"):
         raise BadOption("--residuals takes items one by one. Leave out --residuals or --weights.")
-    if options.poisson and hasattr(options, "groups"):
-        raise BadOption("--poisson resamples items one by one: leave out --poisson or --groups.")
+    if _resamples_on_request(options) and hasattr(options, "groups"):
+        raise BadOption(f"Leave out --groups, or {RESAMPLING}: it resamples items one by one.")
     if options.shifted == "-" and "-" in options.files:
         raise BadOption("Standard input is one file: name another one, or the shifted one.")
     _refuse_streams(options)
@@ -197,12 +204,17 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
 def _refuse_streams(options: argparse.Namespace) -> None:
     """Refuse parts that look at items one by one where these cannot be read again."""
     asked = [format_flag(name) for name in ITEM_OPTIONS if getattr(options, name) is not None]
-    asked += ["--poisson"] * options.poisson
+    resampled = _resamples_on_request(options)
+    asked += [RESAMPLING] * resampled
     if asked and hasattr(options, "gold_file"):
         raise BadOption(f"{asked[0]} needs the targets in the file of the predictions.")
-    paths = [*options.files, *([options.shifted] * options.poisson)]
+    paths = [*options.files, *([options.shifted] * resampled)]
     if asked and any(is_read_once(path) for path in paths if path is not None):
         raise BadOption(f"{asked[0]} reads the items twice, so it needs a file, not a stream.")
+
+
+def _resamples_on_request(options: argparse.Namespace) -> bool:
+    return bool(options.interval_method == STUDENTIZED and _parse_intervals(options))
 
 
 def parse_edges(text: str) -> list[float]:
@@ -252,7 +264,9 @@ def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None
     from ordinate.inference import ConfidenceIntervals
 
     given = collect_given(options, IntervalOptions)
-    return None if given.get("level", ...) is None else ConfidenceIntervals(**given)
+    if given.get("level", ...) is None:
+        return None
+    return ConfidenceIntervals(**given, method=options.interval_method)
 
 
 def _parse_normalization(options: argparse.Namespace) -> "Normalization | None":
@@ -309,6 +323,15 @@ class _RegressionRun:
         return None if self.how is None else self.how.level
 
     @property
+    def summary_settings(self) -> "ConfidenceIntervals | None":
+        """The settings of intervals before the items are there."""
+        from dataclasses import replace
+
+        if self.how is None or self.how.method != STUDENTIZED:
+            return self.how
+        return replace(self.how, method=None)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The columns by which errors are looked at."""
         return parse_names("--residuals", self.options.residuals) if self.options.residuals else ()
@@ -335,13 +358,24 @@ class _RegressionRun:
 
         found = self._sum_files(files, columns)
         result = self._add_prediction_intervals(self._build_result(found), found)
-        poisson = self.options.poisson and self.how is not None
-        if further is None and not poisson:
+        resampled = self._is_resampled(files, columns, found)
+        if further is None and not resampled:
             return result, None
         items = read_items(files, columns, found, further or ())
         if self.options.normalized and self.training is not None:
             items = items.denormalize_items(self.training, self.rivals)
-        return (self._add_poisson_intervals(result, items) if poisson else result), items
+        return (self._resample_items(result, items) if resampled else result), items
+
+    def _is_resampled(
+        self, files: list[str], columns: "RegressionColumns", found: "RegressionData"
+    ) -> bool:
+        """Tell whether intervals are resampled: of independent items that can be read again."""
+        from ordinate.inference.regression import count_items, is_resampled
+
+        once = columns.gold_file is not None or any(map(is_read_once, files))
+        if self.how is None or columns.groups is not None or once:
+            return False
+        return is_resampled(self.how, count_items(found.moments) + found.moments.dropped)
 
     def _sum_files(self, files: list[str], columns: "RegressionColumns") -> "RegressionData":
         from ordinate.cli.progress import watch_queries
@@ -365,7 +399,7 @@ class _RegressionRun:
             by=[(name, self._denormalize_summary(part)) for name, part in found.by],
             groups=None if found.groups is None else self._denormalize_summary(found.groups),
             previous=None if found.previous is None else self._denormalize_summary(found.previous),
-            interval=self.how,
+            interval=self.summary_settings,
             origin=self._describe_origin(found),
         )
 
@@ -419,30 +453,26 @@ class _RegressionRun:
 
     # --- parts -------------------------------------------------------------------------------
 
-    def _add_poisson_intervals(
+    def _resample_items(
         self, result: "RegressionEvaluation", items: "RegressionItems"
     ) -> "RegressionEvaluation":
-        """Return the result with confidence intervals from Poisson resamples of the items."""
+        """Return the result with confidence intervals from resamples of the items."""
         from dataclasses import replace
 
-        by = {
-            name: self._estimate_poisson_intervals(part, items.select_subgroup(name))
-            for name, part in result.by.items()
-        }
-        return replace(self._estimate_poisson_intervals(result, items), by=by)
-
-    def _estimate_poisson_intervals(
-        self, result: "RegressionEvaluation", items: "RegressionItems"
-    ) -> "RegressionEvaluation":
-        from dataclasses import replace
-
-        from ordinate.inference.regression import estimate_from_poisson, resample_poisson
+        from ordinate.inference.regression import count_items, is_resampled
 
         if self.how is None or not len(items.table):
             return result
-        resamples = resample_poisson(items.y, items.p, self.how, items.weights)
-        found = estimate_from_poisson(result.selected, result.summary, resamples, self.how)
-        return replace(result, metrics=found)
+        by = result.by
+        if by and is_resampled(self.how, count_items(result.summary), len(by)):
+            parts = items.split_subgroups()
+            by = {
+                name: part.resample_items(own.y, own.p, self.how, own.weights)
+                for name, part in by.items()
+                for own in [parts[name or None]]
+            }
+        found = result.resample_items(items.y, items.p, self.how, items.weights)
+        return replace(found, by=by)
 
     def build_item_parts(
         self, result: "RegressionEvaluation", items: "RegressionItems"
@@ -490,7 +520,7 @@ class _RegressionRun:
             unit=self.options.unit,
             weights=items.weights,
             groups=items.groups,
-            interval=self.level,
+            interval=self.how,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
         return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
@@ -500,7 +530,8 @@ class _RegressionRun:
 
         from ordinate.results import Origin
 
-        found = _evaluate_as_levels(parse_edges(self.options.edges), items, self.how)
+        how = None if self.how is None else replace(self.how, method=None)
+        found = _evaluate_as_levels(parse_edges(self.options.edges), items, how)
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()

@@ -30,7 +30,8 @@ captures all quality aspects that reference metrics stand for (coverage), ranks
 systems alike in every test case (robustness, stability) and separates them
 (discriminative power). Each file, or file of a folder, is the run of a system,
 and --gold-file has the gold levels; or, with --systems, the systems are columns
-of one file and --gold is one, too.
+of one file and --gold is one, too. One or two systems get the values of all
+metrics in each test case; what compares metrics takes pairs of three or more.
 """
 
 EXAMPLES = """examples:
@@ -38,6 +39,7 @@ EXAMPLES = """examples:
   ordinate meta runs --gold-file gold.tsv --test-case entity --id tweet --value polarity --lenient
   ordinate meta results.csv --gold level --systems a,b,c --test-case topic
   ordinate meta results.csv --gold level --systems a,b,c --cases 20 --references accuracy,mae
+  ordinate meta results.csv --gold level --systems a --test-case topic --format json
   ordinate meta results.csv --gold level --systems a,b,c --metrics all --format json -o meta.json
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted

@@ -108,8 +108,8 @@ def add_missing_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_system_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of files and columns of several systems."""
+def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options of files and columns of several systems, and return their group."""
     from ordinate.readers.columns import SystemColumns
 
     group = parser.add_argument_group("input")
@@ -119,6 +119,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
     )
     add_flags(group, SystemColumns)
     add_label_options(group)
+    return group
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,20 @@ class IntervalOptions:
     level: Level = 0.95
     resamples: Resamples = 2_000
     seed: Seed = 0
+
+
+def find_clusters(options: argparse.Namespace) -> str | None:
+    """Return the column of the clusters: the cases, where metrics are averaged over any."""
+    from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES
+
+    groups: str | None = getattr(options, "groups", None)
+    if not hasattr(options, "average_over"):
+        if hasattr(options, "fixed_cases"):
+            raise BadOption(UNNAMED_CASES)
+        return groups
+    if groups not in {None, options.average_over}:
+        raise BadOption(CASES_ARE_CLUSTERS)
+    return str(options.average_over)
 
 
 def add_metrics_option(parser: argparse._ActionsContainer) -> None:

@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference.clusters import delete_each_cluster
-from ordinate.inference.delta_method import split_cells_into_blocks
+from ordinate.inference.delta_method import (
+    compute_unbounded_slope,
+    from_unbounded,
+    split_cells_into_blocks,
+    to_unbounded,
+)
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 TIE_TOLERANCE = 1e-12
+UNBOUNDED = (-math.inf, math.inf)
 
 
 def percentile_interval(values: Array, level: float) -> tuple[float, float]:
@@ -21,6 +27,34 @@ def percentile_interval(values: Array, level: float) -> tuple[float, float]:
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)
+
+
+def studentised_interval(
+    value: float,
+    error: float,
+    values: Array,
+    errors: Array,
+    bounds: tuple[float, float],
+    level: float,
+) -> tuple[float, float]:
+    """Return the studentised interval: resamples say how many standard errors a value is off.
+
+    `values` and `errors` are those of the resamples, which need not have as many items as the
+    sample. The scale has no bounds, as in the delta method; a value nearer to a bound than its
+    error stays on the plain one.
+    """
+    near = error * compute_unbounded_slope(value, bounds) > 1.0
+    scale = UNBOUNDED if near else bounds
+    middle, step = (
+        float(to_unbounded(value, scale)),
+        error * float(compute_unbounded_slope(value, scale)),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = to_unbounded(values, scale) - middle
+        ratios = distances / (errors * compute_unbounded_slope(values, scale))
+    least, most = percentile_interval(ratios[np.isfinite(ratios)], level)
+    low, high = (from_unbounded(middle - ratio * step, scale) for ratio in (most, least))
+    return max(low, bounds[0]), min(high, bounds[1])
 
 
 def bca_interval(

@@ -28,7 +28,7 @@ from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS
 from ordinate.summaries.reliability import ReliabilityBins
 
 Array = NDArray[Any]
-MOST_CURVES = 499  # simulated for a band: with the observed one, 5 % of them are a whole number
+MOST_CURVES = 499  # simulated for a band: with the observed one, 5 % of them are an integer
 # A frequency so little beyond its band is inside: events of one bin are drawn at its mean forecast.
 BAND_TOLERANCE = 1e-6
 POINTS_PER_UNIT = 100  # of a curve: more forecasts than that look the same

@@ -66,6 +66,7 @@ IntervalMethod = Literal[
     "jeffreys",
     "jackknife",
     "t",
+    "studentized",
 ]
 # Methods whose intervals always have a width.
 NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
@@ -299,6 +300,7 @@ class _IntervalEstimator:
             return None if fits else MISFITS_OF_LEVELS[method]
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
+            "studentized": [(True, "it is for the metrics of a regression")],
             "wilson": [(not metric.share, MISFITS_OF_LEVELS["wilson"])],
             "mover": [(metric.macro != "mean", MISFITS_OF_LEVELS["mover"])],
             "simultaneous": [(metric.macro != "worst", MISFITS_OF_LEVELS["simultaneous"])],

@@ -99,12 +99,12 @@ def compute_bounded_interval(
     >>> round(low, 3), round(high, 3)
     (0.752, 0.964)
     """
-    slope = _unbounded_slope(value, bounds)
+    slope = float(compute_unbounded_slope(value, bounds))
     if error * slope > 1.0:
         low, high = value - quantile * error, value + quantile * error
         return max(low, bounds[0]), min(high, bounds[1])
-    half, middle = quantile * error * slope, _to_unbounded(value, bounds)
-    return _from_unbounded(middle - half, bounds), _from_unbounded(middle + half, bounds)
+    half, middle = quantile * error * slope, float(to_unbounded(value, bounds))
+    return from_unbounded(middle - half, bounds), from_unbounded(middle + half, bounds)
 
 
 def normal_quantile(level: float) -> float:
@@ -115,20 +115,22 @@ def normal_quantile(level: float) -> float:
 # The logit of the range for two bounds (Fisher's z, where they are -1 and 1), a logarithm for one.
 
 
-def _to_unbounded(value: float, bounds: tuple[float, float]) -> float:
+def to_unbounded(value: Any, bounds: tuple[float, float]) -> Any:
+    """Return values on a scale without bounds."""
     low, high = bounds
-    above = 0.0 if math.isinf(low) else math.log(value - low)
-    below = 0.0 if math.isinf(high) else math.log(high - value)
+    above = 0.0 if math.isinf(low) else np.log(value - low)
+    below = 0.0 if math.isinf(high) else np.log(high - value)
     return value if math.isinf(low) and math.isinf(high) else above - below
 
 
-def _unbounded_slope(value: float, bounds: tuple[float, float]) -> float:
-    low, high = bounds
-    slopes = [1.0 / abs(value - end) for end in (low, high) if math.isfinite(end)]
+def compute_unbounded_slope(value: Any, bounds: tuple[float, float]) -> Any:
+    """Return how fast values on the scale without bounds grow with the values."""
+    slopes = [1.0 / abs(value - end) for end in bounds if math.isfinite(end)]
     return sum(slopes) if slopes else 1.0
 
 
-def _from_unbounded(point: float, bounds: tuple[float, float]) -> float:
+def from_unbounded(point: float, bounds: tuple[float, float]) -> float:
+    """Return a value from the scale without bounds."""
     low, high = bounds
     if math.isinf(low) and math.isinf(high):
         return point

@@ -16,19 +16,36 @@ NO_STUDENT_NOTE = (
 def critical_value(level: float, units: float, method: str | None = None) -> tuple[float, str]:
     """Return how many standard errors an interval reaches to each side, and the method.
 
-    The standard error of few items or clusters is itself unsure: they get Student's t.
+    A standard error is itself unsure, and the more so the fewer items or clusters there are: they
+    get Student's t, unless the method says otherwise.
 
-    >>> [round(critical_value(0.95, units)[0], 2) for units in (2, 5, 29, 30)]
+    >>> [round(critical_value(0.95, units)[0], 2) for units in (2, 5, 30, 1_000)]
     [12.71, 2.78, 2.05, 1.96]
     """
-    if method == "t" or (method is None and units < FEW_CLUSTERS):
-        return student_quantile(level, units - 1), "t"
-    return normal_quantile(level), "delta"
+    if method == "delta":
+        return normal_quantile(level), "delta"
+    return student_quantile(level, units - 1), "t"
 
 
 def student_quantile(level: float, freedom: float) -> float:
     """Return t so that Student's variable lies between -t and t with this probability."""
+    if freedom >= FEW_CLUSTERS - 1:
+        return _expand_student_quantile(normal_quantile(level), freedom)
     return float(_import_scipy_special().stdtrit(freedom, (1.0 + level) / 2.0))
+
+
+def _expand_student_quantile(z: float, freedom: float) -> float:
+    """Return Student's quantile from the normal one, without SciPy (Abramowitz and Stegun, 26.7.5).
+
+    From 29 degrees of freedom on it is exact to seven digits at a level of 95 %.
+    """
+    terms = (
+        (z**3 + z) / 4.0,
+        (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0,
+        (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0,
+        (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0,
+    )
+    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
 def student_two_sided_p(statistic: float, freedom: float) -> float:

@@ -82,9 +82,8 @@ def permutation_test(
     """
     if not pairs.has_integer_weights:
         raise NotApplicable("the weights are no counts of items that could be swapped")
-    clustered = pairs.groups is not None
-    swaps: _Swaps = _ClusterSwaps(pairs) if clustered else _ItemSwaps(pairs)
-    pooled = pairs.pooled if clustered else pairs
+    swaps = _choose_swaps(pairs)
+    pooled = pairs if pairs.groups is None else pairs.pooled
     observed = abs(_metric_difference(metric, pooled.first, pooled.second, pooled.first))
     if math.isnan(observed):
         return TestResult(math.nan, note=metric.undefined_when or "the metric is undefined here")
@@ -93,6 +92,15 @@ def permutation_test(
         if swaps.states <= most_states
         else _sample_swaps(metric, swaps, observed, seed, most_swaps)
     )
+
+
+def has_few_swaps(pairs: PairedPredictions, most_states: int = MOST_STATES) -> bool:
+    """Tell whether all swaps of the predictions of two systems can be tried."""
+    return pairs.has_integer_weights and _choose_swaps(pairs).states <= most_states
+
+
+def _choose_swaps(pairs: PairedPredictions) -> "_Swaps":
+    return _ItemSwaps(pairs) if pairs.groups is None else _ClusterSwaps(pairs)
 
 
 def _metric_difference(

@@ -1,31 +1,36 @@
-"""Confidence intervals for regression metrics: delta method, clusters, Poisson bootstrap."""
+"""Confidence intervals for regression metrics: from moments, clusters, resampled items."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
-from ordinate.inference.bootstrap import percentile_interval
-from ordinate.inference.confidence_intervals import ConfidenceIntervals
+from ordinate.inference.bootstrap import studentised_interval
+from ordinate.inference.confidence_intervals import ConfidenceIntervals, IntervalMethod
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.metrics import Metric, regression
 from ordinate.metrics.regression import BASELINE_FAMILY, ROUNDING_SHARE, find_error_percentile
-from ordinate.summaries.regression import HIGHEST_ORDER, CentralSums, Moments
+from ordinate.summaries.regression import HIGHEST_ORDER, MOMENT_POWERS, CentralSums, Moments
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+STUDENTIZED: IntervalMethod = "studentized"
 MOMENT_BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
 RELATIVE_STEP = 1e-5
 COMPLEX_STEP = 1e-20j
 NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
 LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
 CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
+RESAMPLE_EXPONENT = 0.75  # a resample has N to this power items: what covered best in the study
+FEWEST_RESAMPLED_ITEMS = 20  # of the study: resamples of fewer items say little
+MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 20  # without being asked: a second
 
 
 def estimate_regression_metrics(
@@ -49,8 +54,8 @@ def _refuse_misfit(settings: ConfidenceIntervals) -> None:
     """Refuse settings that moments cannot serve."""
     if settings.method not in {None, "delta", "t"}:
         raise BadOption(
-            f"The method {settings.method!r} does not fit regression: sums cannot be resampled. "
-            "Leave it out, or draw the items themselves with poisson=True."
+            f"The method {settings.method!r} does not fit regression here: use 't' or 'delta', or "
+            f"for single items without clusters {STUDENTIZED!r}."
         )
     if settings.stratified:
         raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
@@ -148,75 +153,115 @@ def count_items(moments: Moments) -> float:
 
 def standard_error(metric: Metric, moments: Moments, groups: Moments | None = None) -> float:
     """Return the standard error of a metric, of items or of clusters of them."""
-    if metric.name == "mae":
-        return _mae_standard_error(moments, groups)
-    slopes = compute_gradient(metric, moments)
     if groups is None:
-        parts = slopes[:, None] * _covariance(moments) * slopes
-        return _root_unless_rounding(float(parts.sum()), float(np.abs(parts).sum()), moments)
-    return _between_cluster_error(
-        _sum_cluster_contributions(moments, groups) @ slopes, groups, moments
-    )
+        return float(compute_item_errors(metric, moments))
+    if metric.name == "mae":
+        sums = groups.absolute - float(metric(moments)) * groups.total
+    else:
+        sums = _sum_cluster_contributions(moments, groups) @ compute_gradient(metric, moments)
+    return _between_cluster_error(sums, groups, moments)
+
+
+def compute_item_errors(metric: Metric, moments: Moments) -> Array:
+    """Return the standard error of a metric over items, of one summary or of a batch."""
+    return _DeltaMethod(moments).compute_errors(metric)
 
 
 def compute_gradient(metric: Metric, moments: Moments) -> Floats:
     """Return how a metric changes with the means, variances and covariance of target and error.
 
-    A step in the imaginary direction has no rounding error, and the formulas of the catalogue take
-    it. Metrics that people declare are differenced on both sides instead.
+    [..., 5] of a batch.
     """
-    steps = np.diag(_choose_steps(moments))
-    if metric.function.__module__ == regression.__name__:
-        slopes = np.imag(metric(_perturb_moments(moments, steps * COMPLEX_STEP))) / abs(
-            COMPLEX_STEP
+    return _DeltaMethod(moments).compute_gradient(metric)
+
+
+@dataclass(frozen=True)
+class _DeltaMethod:
+    """Standard errors over items, and what those of all metrics share."""
+
+    moments: Moments  # or a batch of them
+
+    def compute_errors(self, metric: Metric) -> Array:
+        """Return the standard error of a metric."""
+        if metric.name == "mae":
+            return _mae_standard_error(self.moments)
+        slopes = self.compute_gradient(metric)
+        parts = slopes[..., :, None] * self.covariance * slopes[..., None, :]
+        return _root_unless_rounding(
+            parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), self.moments
         )
-    else:
+
+    def compute_gradient(self, metric: Metric) -> Floats:
+        """Return how a metric changes with the basis [..., 5].
+
+        A step in the imaginary direction has no rounding error, and the formulas of the catalogue
+        take it. Metrics that people declare are differenced on both sides instead.
+        """
         with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
-            values = np.asarray(
-                metric(_perturb_moments(moments, np.concatenate([steps, -steps]))), float
-            )
-        slopes = (values[:5] - values[5:]) / 2.0
-    return np.nan_to_num(slopes / steps.diagonal())
+            if metric.function.__module__ == regression.__name__:
+                changes = np.imag(metric(self.moved)) / abs(COMPLEX_STEP)
+            else:
+                moved = _perturb_moments(self.moments, np.concatenate([self.steps, -self.steps]))
+                values = np.asarray(metric(moved), float)
+                changes = (values[: len(MOMENT_BASIS)] - values[len(MOMENT_BASIS) :]) / 2.0
+        return np.nan_to_num(np.moveaxis(changes, 0, -1) / self.sizes)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        return _covariance(self.moments)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        return _choose_steps(self.moments)
+
+    @property
+    def steps(self) -> Floats:
+        return np.moveaxis(self.sizes[..., None] * np.eye(len(MOMENT_BASIS)), -1, 0)
+
+    @cached_property
+    def moved(self) -> Moments:
+        return _perturb_moments(self.moments, self.steps * COMPLEX_STEP)
 
 
 def _choose_steps(moments: Moments) -> Floats:
-    y2, e2 = float(moments.plain.mean(2, 0)), float(moments.squares / moments.total)
-    sizes = [y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2]
-    return RELATIVE_STEP * np.array([size or 1.0 for size in sizes])
+    y2 = np.asarray(moments.plain.mean(2, 0))
+    e2 = moments.squares / moments.total
+    sizes = np.stack([y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2], axis=-1)
+    return RELATIVE_STEP * np.where(sizes > 0.0, sizes, 1.0)
 
 
 def _perturb_moments(moments: Moments, points: Array) -> Moments:
     """Return a batch of summaries whose means and second moments are moved a little."""
-    count, weight = len(points), float(moments.total)
+    weight = np.asarray(moments.total)
     flat = replace(moments, histogram=None)  # which no smooth metric reads
-    wide = flat.broadcast((count,))
-    y, e = moments.plain.y + points[:, 0], moments.plain.e + points[:, 1]
+    wide = flat.broadcast((len(points),))
+    y, e = moments.plain.y + points[..., 0], moments.plain.e + points[..., 1]
     sums = wide.plain.sums.astype(points.dtype)
     for k, (a, b) in enumerate(MOMENT_BASIS[2:], start=2):
-        sums[:, a, b] += weight * points[:, k]
-    squares = sums[:, 0, 2] + weight * e**2
+        sums[..., a, b] += weight * points[..., k]
+    squares = sums[..., 0, 2] + weight * e**2
     return replace(wide, plain=CentralSums(y, e, sums), squares=squares)
 
 
 def _basis_centres(moments: Moments) -> Floats:
-    means = [float(moments.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
-    return np.array([0.0, 0.0, *means])
+    means = [np.asarray(moments.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
+    return np.stack([np.zeros_like(means[0]), np.zeros_like(means[0]), *means], axis=-1)
 
 
 def _covariance(moments: Moments) -> Floats:
-    """Return the covariances of the basis, from moments up to order four."""
+    """Return the covariances of the basis, from moments up to order four [..., 5, 5]."""
     sums = _square_weights(moments).recenter_sums(moments.plain.y, moments.plain.e).sums
     centres = _basis_centres(moments)
-    covariances = np.empty((5, 5))
+    covariances = np.empty((*moments.shape, len(MOMENT_BASIS), len(MOMENT_BASIS)))
     for i, (a, b) in enumerate(MOMENT_BASIS):
         for j, (c, d) in enumerate(MOMENT_BASIS):
-            covariances[i, j] = (
-                sums[a + c, b + d]
-                - centres[i] * sums[c, d]
-                - centres[j] * sums[a, b]
-                + centres[i] * centres[j] * sums[0, 0]
+            covariances[..., i, j] = (
+                sums[..., a + c, b + d]
+                - centres[..., i] * sums[..., c, d]
+                - centres[..., j] * sums[..., a, b]
+                + centres[..., i] * centres[..., j] * sums[..., 0, 0]
             )
-    return covariances / float(moments.total) ** 2
+    return covariances / np.asarray(moments.total)[..., None, None] ** 2
 
 
 def _square_weights(moments: Moments) -> CentralSums:
@@ -246,22 +291,21 @@ def _count_clusters(groups: Moments) -> int:
     return int((groups.items > 0).sum())
 
 
-def _mae_standard_error(moments: Moments, groups: Moments | None) -> float:
-    """Return the error of the mean absolute error."""
-    value = float(moments.absolute / moments.total)
-    if groups is not None:
-        return _between_cluster_error(groups.absolute - value * groups.total, groups, moments)
+def _mae_standard_error(moments: Moments) -> Array:
+    """Return the error of the mean absolute error over items."""
+    value = moments.absolute / moments.total
     counts = _square_weights(moments)
-    squares = float(counts.recenter_sums(moments.plain.y, np.asarray(0.0)).sums[0, 2])
-    absolute = float(moments.absolute if moments.has_integer_weights else moments.absolute_squared)
-    variance = squares - 2.0 * value * absolute + value**2 * float(counts.weight)
-    return _root_unless_rounding(variance, squares, moments) / float(moments.total)
+    squares = counts.recenter_sums(moments.plain.y, np.zeros_like(moments.plain.e)).sums[..., 0, 2]
+    absolute = moments.absolute if moments.has_integer_weights else moments.absolute_squared
+    variance = squares - 2.0 * value * absolute + value**2 * counts.weight
+    return _root_unless_rounding(variance, squares, moments) / moments.total
 
 
-def _root_unless_rounding(variance: float, parts: float, moments: Moments) -> float:
-    """Return a standard error, 0 where rounding may be all that is left of its parts."""
-    n = count_items(moments)
-    return math.sqrt(variance * n / (n - 1)) if variance > LOST_PRECISION_SHARE * parts else 0.0
+def _root_unless_rounding(variance: Array, parts: Array, moments: Moments) -> Array:
+    """Return standard errors, 0 where rounding may be all that is left of their parts."""
+    n = np.asarray(moments.total if moments.has_integer_weights else moments.items, float)
+    known = variance > LOST_PRECISION_SHARE * parts
+    return np.sqrt(np.where(known, variance, 0.0) * n / np.maximum(n - 1.0, 1.0))
 
 
 def _estimate_median(moments: Moments, value: float, settings: ConfidenceIntervals) -> Estimate:
@@ -279,7 +323,58 @@ def _estimate_median(moments: Moments, value: float, settings: ConfidenceInterva
     return Estimate(value, low, high, "ranks")
 
 
-# --- one pass over the items ---------------------------------------------------------------------
+# --- resamples of the items ----------------------------------------------------------------------
+
+
+def is_resampled(settings: ConfidenceIntervals, items: float, parts: int = 1) -> bool:
+    """Tell whether items are resampled: on request, or if neither they nor their parts are many.
+
+    Parts are subgroups of the items, or models that predict them.
+    """
+    if settings.method is not None:
+        return settings.method == STUDENTIZED
+    return items <= MOST_RESAMPLED_ITEMS and parts <= MOST_RESAMPLED_PARTS
+
+
+def estimate_from_items(
+    metrics: Sequence[Metric],
+    moments: Moments,
+    targets: Floats,
+    predictions: Floats,
+    settings: ConfidenceIntervals,
+    weights: Floats | None = None,
+) -> dict[str, Estimate]:
+    """Return metrics with studentised intervals from resamples; few items get Student's t.
+
+    `moments` is the summary of the items.
+    """
+    plain = replace(settings, method=None)
+    _refuse_misfit(plain)
+    if count_items(moments) < FEWEST_RESAMPLED_ITEMS:
+        return estimate_regression_metrics(metrics, moments, plain)
+    counted = bool(moments.has_integer_weights)
+    drawn = resample_poisson(targets, predictions, settings, weights, counted=counted)
+    resamples = replace(drawn[drawn.items > 1], constants=moments.constants, spread={})
+    errors = _DeltaMethod(resamples)
+    return {m.expression: _estimate_resampled(m, moments, errors, plain) for m in metrics}
+
+
+def _estimate_resampled(
+    metric: Metric, moments: Moments, resamples: _DeltaMethod, settings: ConfidenceIntervals
+) -> Estimate:
+    value = float(metric(moments))
+    if _explain_missing_interval(metric, moments, value) is not None:
+        return _estimate_metric(metric, moments, None, settings)
+    values = np.asarray(metric(resamples.moments), float)
+    error, errors = standard_error(metric, moments), resamples.compute_errors(metric)
+    defined = np.isfinite(values) & (errors > 0.0)
+    undefined = 1.0 - float(defined.sum()) / settings.resamples
+    if error == 0.0 or not defined.any():
+        return make_point_estimate(value, NO_ERROR_NOTE, undefined)
+    low, high = studentised_interval(
+        value, error, values[defined], errors[defined], metric.bounds, settings.level
+    )
+    return Estimate(value, low, high, STUDENTIZED, undefined)
 
 
 def resample_poisson(
@@ -288,66 +383,99 @@ def resample_poisson(
     settings: ConfidenceIntervals,
     weights: Floats | None = None,
     *,
+    counted: bool = True,
     chunk_size: int = CHUNK_SIZE,
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
-    One pass over the items serves all resamples. Only means and second moments are summed. Integer
-    weights are counts of items, each of which is drawn.
+    One pass over the items serves all resamples. They have fewer items than the sample: N to the
+    power of 3/4, about, so that few of them hold the largest errors, as few samples do. Integer
+    weights are counts of items, each of which is drawn, if they are `counted` so.
     """
     rng, rates = np.random.default_rng(settings.seed), None
     if weights is not None:
         positive = weights > 0
         targets, predictions, weights = targets[positive], predictions[positive], weights[positive]
-        if (weights == np.floor(weights)).all():
+        if counted and (weights == np.floor(weights)).all():
             rates, weights = weights, None
+    if rates is not None and rates.sum() <= MOST_RESAMPLED_ITEMS:  # the same, and quicker
+        counts, rates = rates.astype(int), None
+        targets, predictions = np.repeat(targets, counts), np.repeat(predictions, counts)
+    n = float(len(targets) if rates is None else rates.sum())
+    share = n**RESAMPLE_EXPONENT / n
     centre = float(targets.mean()), float((predictions - targets).mean())
-    sums, items = np.zeros((settings.resamples, 8)), np.zeros(settings.resamples)
+    size = settings.resamples, len(MOMENT_POWERS) + 2
+    items, plain, squared = np.zeros(size[0]), np.zeros(size), np.zeros(size)
     for start in range(0, len(targets), chunk_size):
         chunk = slice(start, start + chunk_size)
         e = predictions[chunk] - targets[chunk]
-        d, f = targets[chunk] - centre[0], e - centre[1]
-        powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)
-        rate = 1.0 if rates is None else rates[chunk]
-        times = rng.poisson(rate, (settings.resamples, len(d))).astype(float)
-        items += (times > 0).sum(axis=1)
-        sums += (times if weights is None else times * weights[chunk]) @ powers
-    return _build_summary(sums, items, centre)
+        powers = _compute_powers(targets[chunk] - centre[0], e - centre[1], e)
+        rate = share if rates is None else share * rates[chunk]
+        tables = [powers]
+        if weights is not None:
+            tables = [powers * weights[chunk], powers * weights[chunk] ** 2]
+        taken, sums = _sum_resamples(rng, rate, settings.resamples, tables)
+        items += taken
+        plain += sums[0]
+        squared += sums[-1]
+    return _build_summary(items, plain, plain if weights is None else squared, centre)
 
 
-def _build_summary(sums: Floats, items: Floats, centre: tuple[float, float]) -> Moments:
+def _sum_resamples(
+    rng: np.random.Generator, rate: float | Floats, resamples: int, tables: list[Floats]
+) -> tuple[Array, list[Floats]]:
+    """Return how many items each resample takes, and its sums [B, 17] of tables [17, n] of items.
+
+    A Poisson number of draws, spread evenly, is a Poisson number of each item. With a rate for each
+    item, as of counts, which may be large, the number of each is drawn.
+    """
+    n = tables[0].shape[1]
+    if not isinstance(rate, float):
+        times = rng.poisson(rate, (resamples, n)).astype(float)
+        return times.sum(axis=1), [times @ table.T for table in tables]
+    numbers = rng.poisson(rate * n, resamples)
+    item = rng.integers(0, n, numbers.sum())
+    filled, first = numbers > 0, np.cumsum(numbers) - numbers  # where each resample begins
+    sums = [np.zeros((resamples, len(table))) for table in tables]
+    for found, table in zip(sums, tables, strict=True):
+        for k, row in enumerate(table):
+            found[filled, k] = np.add.reduceat(row[item], first[filled])
+    return numbers, sums
+
+
+def _compute_powers(d: Floats, f: Floats, e: Floats) -> Floats:
+    """Return what is summed up of the items [17, n]: d^a f^b, and |e| and e²."""
+    return np.stack([*(d**a * f**b for a, b in MOMENT_POWERS), np.abs(e), e * e])
+
+
+def _build_summary(
+    items: Floats, plain: Floats, squared: Floats, centre: tuple[float, float]
+) -> Moments:
+    """Return a batch of summaries from sums [B, 17] about one point."""
+    counted = squared is plain
+    central = _center_sums(plain, centre)
+    return Moments(
+        items,
+        central,
+        central if counted else _center_sums(squared, centre),
+        absolute=plain[:, -2],
+        absolute_squared=squared[:, -2],
+        largest=np.full(len(plain), np.nan),
+        squares=plain[:, -1],
+        counted=counted,
+    )
+
+
+def _center_sums(sums: Floats, centre: tuple[float, float]) -> CentralSums:
     powers = np.zeros((len(sums), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
-    for k, (a, b) in enumerate(((0, 0), *MOMENT_BASIS)):
+    for k, (a, b) in enumerate(MOMENT_POWERS):
         powers[:, a, b] = sums[:, k]
     y, e = (np.full(len(sums), point) for point in centre)
-    near = CentralSums(y, e, powers)
-    weight = np.maximum(sums[:, 0], 1e-300)
-    plain = near.recenter_sums(y + sums[:, 1] / weight, e + sums[:, 2] / weight)
+    weight = np.maximum(powers[:, 0, 0], 1e-300)
+    central = CentralSums(y, e, powers).recenter_sums(
+        y + powers[:, 1, 0] / weight, e + powers[:, 0, 1] / weight
+    )
     for a, b in ((2, 0), (0, 2)):  # a resample of one item only has no spread
-        alike = plain.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
-        plain.sums[alike, a, b] = 0.0
-    unknown = np.full(len(sums), np.nan)
-    return Moments(items, plain, plain, sums[:, 6], unknown, unknown, sums[:, 7], order=2)
-
-
-def estimate_from_poisson(
-    metrics: Sequence[Metric], moments: Moments, resamples: Moments, settings: ConfidenceIntervals
-) -> dict[str, Estimate]:
-    """Return metrics with percentile intervals of Poisson resamples."""
-    resampled = replace(resamples, constants=moments.constants, spread={})
-    estimates = {}
-    for metric in metrics:
-        value = float(metric(moments))
-        if _explain_missing_interval(metric, moments, value) is not None:
-            estimates[metric.expression] = _estimate_metric(metric, moments, None, settings)
-            continue
-        values = np.asarray(metric(resampled), float)
-        defined = values[np.isfinite(values)]
-        share = 1.0 - len(defined) / len(values)
-        low, high = percentile_interval(defined, settings.level) if len(defined) else (value, value)
-        estimates[metric.expression] = (
-            Estimate(value, low, high, "poisson", share)
-            if high > low
-            else make_point_estimate(value, NO_ERROR_NOTE, share)
-        )
-    return estimates
+        alike = central.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
+        central.sums[alike, a, b] = 0.0
+    return central

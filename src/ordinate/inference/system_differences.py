@@ -66,11 +66,11 @@ def _resample_values(
 ) -> dict[str, Array]:
     size = len(panel.scale)
     cells_per_resample = len(panel.systems) * size * (size + 1)
-    order = _order_rows(panel)
+    order = order_rows(panel)
 
     def work(rng: "Generator", count: int) -> list[Array]:
         weights = _resample_weights(panel, order, rng, count)
-        cells = _count_matrices(panel, weights, block_size)
+        cells = count_matrices(panel, weights, block_size)
         return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
 
     blocks = resamples.run_in_blocks(
@@ -80,7 +80,7 @@ def _resample_values(
     return {metric.expression: column for metric, column in zip(metrics, values, strict=True)}
 
 
-def _order_rows(panel: Panel) -> Array:
+def order_rows(panel: Panel) -> Array:
     """Return an order of the rows that does not depend on the order or the names of systems."""
     columns = [panel.rows[:, 1 + system] for system in reversed(_order_systems(panel))]
     return np.lexsort([*columns, panel.rows[:, 0]])
@@ -126,7 +126,7 @@ def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) 
     return weights
 
 
-def _count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
+def count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
     """Return the matrices [count, S, K, K + 1] of all systems: sums of rows by prediction."""
     size, systems = len(panel.scale), len(panel.systems)
     cells = np.zeros((len(weights), systems, size, size + 1))
@@ -136,14 +136,14 @@ def _count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
         for first in range(0, systems, step) if len(rows) else ():
             predicted = panel.rows[rows, 1 + first : 1 + first + step]
             indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
-            sums = _multiply_weights(
+            sums = multiply_weights(
                 weights[:, rows], indicators.astype(float), exact=panel.has_integer_weights
             )
             cells[:, first : first + step, level] = sums.reshape(len(weights), -1, size + 1)
     return cells
 
 
-def _multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
+def multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
     """Return weights @ indicators. Fractions are added in one order, whatever the threads."""
     if exact:
         return weights @ indicators
@@ -245,14 +245,13 @@ def compare_pairs(
     second: Array,
     level: float,
     *,
-    least: Array | None = None,
     widest: Array | None = None,
     block_size: int = LARGE_BLOCK_SIZE,
 ) -> SystemDifferences:
     """Compare pairs of systems by values [S] and joint resamples [B, S] of them.
 
-    `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the max-T
-    statistic of each resample over a larger family; without it, p-values step down over these.
+    `widest` [B] is the max-T statistic of each resample over a larger family; without it, p-values
+    step down over these.
     """
     value = values[first] - values[second]
     spread = _standard_errors(resampled, first, second)
@@ -275,33 +274,28 @@ def compare_pairs(
     adjusted = np.empty(len(value))
     adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(resampled) + 1.0))
     p = (alone + 1.0) / (len(resampled) + 1.0)
-    if least is not None:
-        p, adjusted = (
-            np.maximum(p, least[first, second]),
-            np.maximum(adjusted, least[first, second]),
-        )
     half = np.quantile(largest, level, method="higher") * error if len(value) else error
     half = np.where((error == 0) & (np.abs(value) > NOISE_LEVEL), np.nan, half)
     return SystemDifferences(first, second, value, error, value - half, value + half, p, adjusted)
 
 
-def smallest_attainable_p(panel: Panel) -> Array:
-    """Return the smallest p-value [S, S] that swapping the predictions of two systems can reach.
+def count_differing_units(panel: Panel) -> Array:
+    """Return the number of items, or of clusters, in which two systems predict differently [S, S].
 
-    It is 2^(1 - d) for d items, or clusters, with different predictions.
+    With d of them, swapping the predictions of two systems gives no p-value below 2^(1 - d).
     """
     predictions = panel.rows[:, 1:]
     counts = panel.weights if panel.has_integer_weights else panel.items
-    counts_apart = np.empty((predictions.shape[1], predictions.shape[1]))
-    for index in range(len(counts_apart)):
+    differing = np.empty((predictions.shape[1], predictions.shape[1]))
+    for index in range(len(differing)):
         apart = predictions != predictions[:, index, None]
         if panel.groups is None:
-            counts_apart[index] = counts @ apart
+            differing[index] = counts @ apart
         else:
-            sums = np.zeros((len(panel.group_values), len(counts_apart)), bool)
-            np.logical_or.at(sums, panel.groups, apart)
-            counts_apart[index] = sums.sum(axis=0)
-    return np.minimum(1.0, 2.0 ** (1.0 - counts_apart))
+            marks = np.zeros((len(panel.group_values), len(differing)), bool)
+            np.logical_or.at(marks, panel.groups, apart)
+            differing[index] = marks.sum(axis=0)
+    return differing
 
 
 def _split_resamples(resampled: Array, pairs: int, block_size: int) -> list[Array]:
@@ -400,9 +394,7 @@ def max_t_statistic(values: Array, resampled: Array) -> Array:
     return widest
 
 
-def find_significant_pairs(
-    values: Array, resampled: Array, level: float, widest: Array, least: Array | None = None
-) -> Array:
+def find_significant_pairs(values: Array, resampled: Array, level: float, widest: Array) -> Array:
     """Return which systems [S, S] differ significantly, by the max-T statistic of resamples."""
     first, second = list_pairs(len(values))
     spread = _standard_errors(resampled, first, second)
@@ -413,8 +405,6 @@ def find_significant_pairs(
     p = (len(ranked) - np.searchsorted(ranked, statistic - TIE_TOLERANCE) + 1.0) / (
         len(ranked) + 1.0
     )
-    if least is not None:
-        p = np.maximum(p, least[first, second])
     apart = np.zeros((len(values), len(values)), bool)
     apart[first, second] = p < 1.0 - level
     return apart | apart.T

@@ -15,6 +15,8 @@ from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_result import (
+    FEW_SYSTEMS_REASON,
+    FEWEST_SYSTEMS,
     UNDEFINED_REASONS,
     MetaEvaluation,
     MetaEvaluationSettings,
@@ -48,7 +50,7 @@ AgreementMatrix = tuple[tuple[Estimate, ...], ...]
 REFERENCE_METRICS = ("accuracy", "kendall_tau_a", "mutual_information")
 COMPARED_METRICS = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
 EVALUATED_METRICS = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED_METRICS)))
-FEWEST_SYSTEMS, FEWEST_CASES = 3, 2
+FEWEST_CASES = 2
 MOST_ITEMS = 1_000_000_000  # that can be drawn without replacement
 MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
 CONSTANT_REASON = "one of the two metrics is the same for all systems that both are defined for"
@@ -77,7 +79,7 @@ def evaluate_metrics(
     Without groups, or with one only, the items are split at random into `cases` parts of equal
     size. A metric's value for a system is its mean over test cases. `references` are the metrics
     that together stand for quality; `alpha` is the level at which systems are significantly
-    different.
+    different. Fewer than three systems have values, and no pairs that tell metrics apart.
 
     >>> levels = ["low", "mid", "high"] * 40
     >>> systems = {
@@ -94,10 +96,15 @@ def evaluate_metrics(
     check_pair_count(len(panel.systems), cases if at_random else len(panel.group_values))
     by_case = split_into_cases(panel, cases, seed) if at_random else panel
     matrices = _MatricesBySystem(by_case)
-    reference_merits = np.stack([_compute_reference(m, matrices) for m in reference_metrics])
+    reference_merits = None
+    if len(panel.systems) >= FEWEST_SYSTEMS:
+        reference_merits = np.stack([_compute_reference(m, matrices) for m in reference_metrics])
     evaluations, agreement, improvement = _evaluate_all(
         evaluated, matrices, reference_merits, settings, progress
     )
+    undefined = 0.0
+    if reference_merits is not None:
+        undefined = float(np.isnan(reference_merits).any(axis=0).mean())
     return MetaEvaluation(
         panel=by_case,
         metrics=evaluations,
@@ -107,16 +114,16 @@ def evaluate_metrics(
         settings=settings,
         cases_at_random=at_random,
         only_case=str(panel.group_values[0]) if at_random and panel.group_values else None,
-        undefined_references=float(np.isnan(reference_merits).any(axis=0).mean()),
+        undefined_references=undefined,
         origin=origin or Origin(),
         irregular=tuple(irregular),
     )
 
 
 def check_pair_count(systems: int, cases: int) -> None:
-    """Refuse too few systems, and more pairs of them, in all test cases, than memory holds."""
-    if systems < FEWEST_SYSTEMS:
-        raise BadOption(f"A meta-evaluation takes {FEWEST_SYSTEMS} systems or more, not {systems}.")
+    """Refuse no systems, and more pairs of them, in all test cases, than memory holds."""
+    if systems < 1:
+        raise BadOption("A meta-evaluation takes one system or more.")
     if systems**2 * cases > MOST_PAIRS:
         most = math.isqrt(MOST_PAIRS // cases)
         raise BadOption(
@@ -142,12 +149,17 @@ def _select_distinct(metrics: MetricSelection) -> list[Metric]:
 # --- values --------------------------------------------------------------------------------------
 
 
+def compute_values(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> Array:
+    """Return the values [S, T] of each system and test case; nan where undefined."""
+    return np.stack([np.asarray(metric(matrix), float) for matrix in matrices])
+
+
 def compute_merits(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> Array:
     """Return values [S, T] of which the larger are better; nan where undefined.
 
     Infinite ones stay: a system that is infinitely bad in a test case must not gain by it.
     """
-    return np.stack([np.asarray(metric.merit(metric(matrix)), float) for matrix in matrices])
+    return np.asarray(metric.merit(compute_values(metric, matrices)))
 
 
 def _compute_reference(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> Array:
@@ -165,42 +177,69 @@ def _compute_reference(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> A
 def _evaluate_all(
     metrics: list[Metric],
     matrices: Iterable[ConfusionMatrix],
-    reference_merits: Array,
+    reference_merits: Array | None,
     settings: MetaEvaluationSettings,
     progress: ProgressCallback | None,
 ) -> tuple[tuple[MetricEvaluation, ...], AgreementMatrix, Array]:
-    """Return the evaluations, their agreement, and the unanimous improvement [S, S]."""
-    merits, refusals = {}, {}
+    """Return the evaluations, their agreement, and the unanimous improvement [S, S].
+
+    Without merits of references there are too few systems to compare metrics by their pairs.
+    """
+    values, refusals = {}, {}
     for index, metric in enumerate(metrics):
         try:
-            merits[index] = compute_merits(metric, matrices)
+            values[index] = compute_values(metric, matrices)
         except NotApplicable as reason:
-            refusals[index] = _make_refusal(metric, str(reason))
-    if not merits:
+            refusals[index] = _make_unranked(metric, str(reason), refusal=str(reason))
+    if not values:
         reasons = "; ".join(f"{one.metric.expression}: {one.refusal}" for one in refusals.values())
         raise NotApplicable(f"None of the metrics can be computed. {reasons}.")
-    improvements = compute_improvements(reference_merits, settings.unanimity)
-    computed = [metrics[index] for index in merits]
-    defined, agreement = _evaluate_defined(
-        computed, np.stack(list(merits.values())), improvements, settings, progress
-    )
-    by_index = dict(zip(merits, defined, strict=True)) | refusals
-    places = {index: place for place, index in enumerate(merits)}
-    full_agreement = tuple(
-        tuple(
-            _get_agreement(agreement, places.get(one), places.get(other))
-            for other in range(len(metrics))
+    computed = {index: metrics[index] for index in values}
+    if reference_merits is None:
+        systems = len(next(iter(values.values())))
+        defined = [_make_unranked(metric, FEW_SYSTEMS_REASON) for metric in computed.values()]
+        agreement, improvement = None, np.zeros((systems, systems))
+    else:
+        improvements = compute_improvements(reference_merits, settings.unanimity)
+        merits = np.stack([metric.merit(values[index]) for index, metric in computed.items()])
+        defined, agreement = _evaluate_defined(
+            list(computed.values()), merits, improvements, settings, progress
         )
-        for one in range(len(metrics))
+        improvement = compute_unanimous_improvement(improvements)
+    by_index = refusals | {
+        index: _add_values(one, values[index]) for index, one in zip(values, defined, strict=True)
+    }
+    return (
+        tuple(by_index[index] for index in range(len(metrics))),
+        _complete_agreement(agreement, list(values), len(metrics)),
+        improvement,
     )
-    evaluations = tuple(by_index[index] for index in range(len(metrics)))
-    return evaluations, full_agreement, compute_unanimous_improvement(improvements)
 
 
-def _get_agreement(agreement: AgreementMatrix, first: int | None, second: int | None) -> Estimate:
-    if first is None or second is None:
-        return make_point_estimate(math.nan, "one of the two metrics cannot be computed", 1.0)
-    return agreement[first][second]
+def _add_values(evaluation: MetricEvaluation, values: Array) -> MetricEvaluation:
+    """Return the same with the values [S, T] of systems and test cases."""
+    return replace(
+        evaluation,
+        values=values,
+        undefined_share=float(np.isnan(values).mean()),
+        infinite_share=float(np.isinf(values).mean()),
+    )
+
+
+def _complete_agreement(
+    agreement: AgreementMatrix | None, computed: list[int], count: int
+) -> AgreementMatrix:
+    """Return the agreement of all metrics, also of those that could not be computed."""
+    places = {index: place for place, index in enumerate(computed)}
+
+    def get(first: int, second: int) -> Estimate:
+        if first not in places or second not in places:
+            return make_point_estimate(math.nan, "one of the two metrics cannot be computed", 1.0)
+        if agreement is None:
+            return make_point_estimate(math.nan, FEW_SYSTEMS_REASON, 1.0)
+        return agreement[places[first]][places[second]]
+
+    return tuple(tuple(get(one, other) for other in range(count)) for one in range(count))
 
 
 def _evaluate_defined(
@@ -246,8 +285,6 @@ def _evaluate_defined(
             robustness=robustness[place],
             discriminative_power=float(power[place]),
             stability=stability[place],
-            undefined_share=float(np.isnan(merits[place]).mean()),
-            infinite_share=float(np.isinf(merits[place]).mean()),
             unranked_reason=unranked[place],
         )
         for place, metric in enumerate(metrics)
@@ -272,7 +309,8 @@ def _explain_unranked(coverage: Sequence[Estimate], known: Array) -> list[str | 
     ]
 
 
-def _make_refusal(metric: Metric, reason: str) -> MetricEvaluation:
+def _make_unranked(metric: Metric, reason: str, refusal: str | None = None) -> MetricEvaluation:
+    """Return a metric about which pairs of systems say nothing, for a reason."""
     none = make_point_estimate(math.nan, reason, 1.0)
     return MetricEvaluation(
         metric=metric,
@@ -281,10 +319,8 @@ def _make_refusal(metric: Metric, reason: str) -> MetricEvaluation:
         robustness=none,
         discriminative_power=math.nan,
         stability=none,
-        undefined_share=math.nan,
-        infinite_share=math.nan,
         unranked_reason=reason,
-        refusal=reason,
+        refusal=refusal,
     )
 
 

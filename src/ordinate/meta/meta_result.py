@@ -7,10 +7,12 @@ from functools import cached_property
 from numbers import Real
 from typing import Annotated, Any, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
 from ordinate.inference import Estimate
+from ordinate.inference.case_averages import CaseAverage, CaseValues, average_cases
 from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import Resampling
 from ordinate.meta.meta_text import collect_notes, describe_meta_evaluation
@@ -29,6 +31,8 @@ UNDEFINED_REASONS = {
     "discriminative_power": "it has no difference between any two systems",
     "stability": "in no two halves of the test cases it ranks the same systems",
 }
+FEWEST_SYSTEMS = 3  # whose pairs tell one metric from another
+FEW_SYSTEMS_REASON = f"pairs of {FEWEST_SYSTEMS} systems or more are needed"
 INTERVAL_FIELDS = ("coverage", "robustness", "stability")
 
 
@@ -73,7 +77,7 @@ class MetricEvaluation:
     `behind_best` is its coverage less that of the best metric. `undefined_share` is that of systems
     and test cases without a value, `infinite_share` of those with an infinite one.
     `unranked_reason` says why its coverage cannot be compared with that of others, `refusal` why
-    the metric cannot be computed at all.
+    the metric cannot be computed at all. `values` [S, T] are those of each system and test case.
     """
 
     metric: Metric
@@ -82,16 +86,17 @@ class MetricEvaluation:
     robustness: Estimate
     discriminative_power: float
     stability: Estimate
-    undefined_share: float
-    infinite_share: float = 0.0
+    undefined_share: float = math.nan
+    infinite_share: float = math.nan
     unranked_reason: str | None = None
     refusal: str | None = None
+    values: Array | None = field(default=None, compare=False)
 
     @property
     def reason(self) -> str | None:
         """Why something is undefined, without an interval, or not ranked."""
-        if self.refusal is not None:
-            return self.refusal
+        if self.refusal is not None or self.unranked_reason == FEW_SYSTEMS_REASON:
+            return self.unranked_reason
         reasons = [
             why for name, why in UNDEFINED_REASONS.items() if math.isnan(float(getattr(self, name)))
         ]
@@ -102,6 +107,16 @@ class MetricEvaluation:
         if self.unranked_reason not in {None, self.coverage.note}:
             reasons.insert(0, str(self.unranked_reason))
         return "; ".join(reasons) or None
+
+    def average_systems(self, level: float) -> list[CaseAverage]:
+        """Return the mean over test cases of each system, with test cases as the sample."""
+        if self.values is None:
+            return []
+        found = [
+            CaseValues(row, np.full_like(row, np.nan), self.metric.undefined_when)
+            for row in self.values
+        ]
+        return [average_cases(one, level, self.metric.bounds) for one in found]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -144,6 +159,11 @@ class MetaEvaluation(Result):
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether there are enough systems to tell metrics apart by their pairs."""
+        return len(self.panel.systems) >= FEWEST_SYSTEMS
+
+    @property
     def cases(self) -> int:
         """The number of test cases."""
         return len(self.panel.group_values)
@@ -184,7 +204,11 @@ class MetaEvaluation(Result):
             "seed": self.settings.seed,
             "alpha": self.settings.alpha,
             "unanimity": self.settings.unanimity,
-            "metrics": {one.metric.expression: one.to_dict() for one in self.metrics},
+            "test_case_names": [to_json_label(name) for name in self.panel.group_values],
+            "metrics": {
+                one.metric.expression: one.to_dict() | {"values": self._describe_values(one)}
+                for one in self.metrics
+            },
             "agreement": {
                 name: {other: one.to_dict() for other, one in zip(names, row, strict=True)}
                 for name, row in zip(names, self.agreement, strict=True)
@@ -199,6 +223,32 @@ class MetaEvaluation(Result):
             "notes": collect_notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
+
+    def _describe_values(self, evaluation: MetricEvaluation) -> dict[str, Any]:
+        """Return the mean of a metric and its value in each test case, by system."""
+        averages = evaluation.average_systems(self.settings.level)
+        values = [] if evaluation.values is None else evaluation.values.tolist()
+        return {
+            system: average.estimate.to_dict()
+            | {
+                "spread": to_json_number(average.spread),
+                "cases_with_value": average.cases,
+                "by_case": [to_json_number(value) for value in row],
+            }
+            for system, average, row in zip(self.panel.systems, averages, values, strict=False)
+        }
+
+    def list_tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the metrics, and the value of each metric for each system and test case."""
+        cases = [to_json_label(name) for name in self.panel.group_values]
+        values = [
+            {"metric": one.metric.expression, "system": system, "test_case": case, "value": value}
+            for one in self.metrics
+            if one.values is not None
+            for system, row in zip(self.panel.systems, one.values.tolist(), strict=True)
+            for case, value in zip(cases, row, strict=True)
+        ]
+        return {self.table_name: self.rows(), "values": values}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric."""

@@ -11,6 +11,7 @@ from ordinate.inference import Estimate
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
+    format_count,
     format_interval_head,
     format_percent,
     format_with_interval,
@@ -24,29 +25,43 @@ if TYPE_CHECKING:
 FEW_UNITS = 10  # systems or test cases
 MOST_SYSTEMS_PAIRWISE = 8  # systems whose table fits on a page; JSON has all
 MOST_SYSTEMS = 30  # in one grid
+MOST_SYSTEMS_ABREAST, MOST_METRICS_ABREAST = 2, 3  # columns of one grid
 
 
 def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
-    grids = (
+    systems = format_count(len(result.panel.systems), "system")
+    return Document(
+        f"{len(result.metrics)} metrics on {systems} in {result.cases:,} test cases",
+        (
+            *(_build_pair_grids(result) if result.has_pairs else []),
+            *_build_value_grids(result),
+            *_build_irregularity_grid(result),
+        ),
+        verdict=state_conclusion(result),
+        notes=(
+            *collect_notes(result),
+            *([_explain_coverage(result)] if result.has_pairs else []),
+            _describe_source(result),
+        ),
+    )
+
+
+def _build_pair_grids(result: "MetaEvaluation") -> list[Grid]:
+    """Return what pairs of systems say of the metrics."""
+    return [
         *_build_coverage_blocks(result),
         _build_reliability_grid(result),
         _build_agreement_grid(result),
         _build_system_grid(result),
-        *_build_irregularity_grid(result),
-    )
-    cases = f"{result.cases:,} test cases"
-    return Document(
-        f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}",
-        grids,
-        verdict=state_conclusion(result),
-        notes=(*collect_notes(result), _explain_coverage(result), _describe_source(result)),
-    )
+    ]
 
 
 def state_conclusion(result: "MetaEvaluation") -> str:
     """Say which metric captures most, and whether significantly so."""
     best, references = result.best, join_names(m.expression for m in result.references)
+    if not result.has_pairs:
+        return _state_values(result)
     if best is None:
         why = dict.fromkeys(one.unranked_reason for one in result.ranked if one.refusal is None)
         return (
@@ -78,6 +93,22 @@ def state_conclusion(result: "MetaEvaluation") -> str:
     return " ".join(parts)
 
 
+def _state_values(result: "MetaEvaluation") -> str:
+    """Say what the first metric is for each of few systems, and that metrics cannot be compared."""
+    first = next(one for one in result.metrics if one.values is not None)
+    level = _format_interval_header(result)
+    averages = first.average_systems(result.settings.level)
+    values = [
+        f"{system} {format_with_interval(average.estimate)}"
+        for system, average in zip(result.panel.systems, averages, strict=True)
+    ]
+    return (
+        f"Mean {first.metric.expression} over {result.cases:,} test cases, with {level}: "
+        f"{join_names(values)}. Which metric deserves trust cannot be said: "
+        f"{first.unranked_reason}."
+    )
+
+
 def collect_notes(result: "MetaEvaluation") -> list[str]:
     """Return what a reader should know before trusting the numbers."""
     notes = list(result.origin.notes)
@@ -89,7 +120,7 @@ def collect_notes(result: "MetaEvaluation") -> list[str]:
             f"(seed {result.settings.seed})."
         )
     systems = len(result.panel.systems)
-    few_units = [f"{systems} systems"] if systems < FEW_UNITS else []
+    few_units = [f"{systems} systems"] if result.has_pairs and systems < FEW_UNITS else []
     few_units += [f"{result.cases} test cases"] if result.cases < FEW_UNITS else []
     if few_units:
         notes.append(f"{' and '.join(few_units)} are few: all confidence intervals are rough.")
@@ -122,7 +153,7 @@ def _describe_undefined(result: "MetaEvaluation") -> list[str]:
     """Say why metrics have no values or no intervals, those with the same reason together."""
     by_reason = defaultdict(list)
     for one in result.metrics:
-        if one.reason is not None:
+        if one.reason is not None and (result.has_pairs or one.refusal is not None):
             by_reason[one.reason].append(one.metric.expression)
     return [f"{join_names(names)}: {reason}." for reason, names in by_reason.items()]
 
@@ -261,6 +292,32 @@ def _build_system_grid(result: "MetaEvaluation") -> Grid:
 
 def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> tuple[Cell, ...]:
     return tuple(None if other == index else float(row[other]) for other in order)
+
+
+def _build_value_grids(result: "MetaEvaluation") -> list[Grid]:
+    """Return the mean over test cases of each system: by all metrics, or by the best ones."""
+    computed = [one for one in result.ranked if one.values is not None]
+    systems = result.panel.systems
+    title = f"Mean over {result.cases:,} test cases with {_format_interval_header(result)}"
+    if len(systems) <= MOST_SYSTEMS_ABREAST:
+        rows = [
+            (one.metric.expression, *_format_averages(result, one, len(systems)))
+            for one in computed
+        ]
+        header: tuple[str, ...] = ("metric", *systems)
+    else:
+        shown = computed[:MOST_METRICS_ABREAST]
+        columns = [_format_averages(result, one, MOST_SYSTEMS) for one in shown]
+        rows = list(zip(systems[:MOST_SYSTEMS], *columns, strict=True))
+        header = ("system", *(one.metric.expression for one in shown))
+    return [Grid(f"{title}; JSON has every metric and test case", header, tuple(rows))]
+
+
+def _format_averages(
+    result: "MetaEvaluation", evaluation: "MetricEvaluation", most: int
+) -> list[Cell]:
+    averages = evaluation.average_systems(result.settings.level)[:most]
+    return [format_with_interval(average.estimate) for average in averages]
 
 
 def _build_irregularity_grid(result: "MetaEvaluation") -> list[Grid]:

@@ -25,9 +25,15 @@ def compute_level_metrics(matrix: ConfusionMatrix) -> LevelMetrics:
     return LevelMetrics(
         ratio(right, predicted),
         ratio(right, gold),
-        ratio(2.0 * right, gold + predicted),
+        compute_f1(right, gold, predicted),
         (gold > 0) | (predicted > 0),
     )
+
+
+def compute_f1(right: Array, gold: Array, predicted: Array) -> Array:
+    """Return the F1 of each level: the right items relative to the mean of both margins."""
+    f1: Array = ratio(2.0 * right, gold + predicted)
+    return f1
 
 
 def _average_over_occurring(values: Array, matrix: ConfusionMatrix) -> Value:

@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.arithmetic import log2_or_zero, ratio
-from ordinate.postprocess.decoding_costs import (
-    CHANCE_CORRECTED_BASES,
-    EQUIVALENT_METRICS,
-    compute_credits,
-)
+from ordinate.metrics.table_sums import CHANCE_CORRECTED_BASES
+from ordinate.postprocess.decoding_costs import EQUIVALENT_METRICS, compute_credits
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
 from ordinate.metrics import Metric, find_metric
+from ordinate.metrics.table_sums import CHANCE_CORRECTED_BASES, compute_cell_effects
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
@@ -45,21 +46,6 @@ DECODABLE_HINT = (
     "the kappas and cem_ord_chance_corrected are decoded exactly, and "
     f"{', '.join(SEARCHED_METRICS)} by a search."
 )
-
-
-def _find_distance_metric(metric: Metric, scale: Scale) -> Metric:
-    power = metric.settings["power"]
-    costs = np.where(scale.gaps > 0, scale.gaps**power, 0.0)
-    return find_metric("expected_cost").with_options(matrix=costs.tolist())
-
-
-CHANCE_CORRECTED_BASES: dict[str, Callable[[Metric, Scale], Metric]] = {
-    "cohen_kappa": lambda _, __: find_metric("accuracy"),
-    "linear_kappa": lambda _, __: find_metric("mae"),
-    "quadratic_kappa": lambda _, __: find_metric("mse"),
-    "weighted_kappa": _find_distance_metric,
-    "cem_ord_chance_corrected": lambda _, __: find_metric("cem_ord"),
-}
 
 
 class DecodingPlan(NamedTuple):
@@ -99,27 +85,18 @@ def _refuse_metric(metric: Metric, reason: str) -> NoReturn:
 def compute_credits(
     metric: Metric, scale: Scale, gold: Floats, levels: Levels | None = None
 ) -> Floats:
-    """Return what each prediction adds to a linear metric relative to the right one.
+    """Return what each prediction is worth on a linear metric relative to the right one.
 
-    A linear metric is a sum over the cells at given gold totals, so that moving all items of one
-    level from the right prediction to another gives the worth of that cell. The row of a level
-    without items is 0, and so are rows that are not among `levels`.
+    The row of a level without items is 0, and so are rows that are not among `levels`.
 
     >>> compute_credits(find_metric("mae"), Scale.of("low,mid,high"), np.ones(3)).tolist()
     [[0.0, -1.0, -2.0], [-1.0, 0.0, -1.0], [-2.0, -1.0, 0.0]]
     """
-    size, right = len(scale), np.diag(gold)
-    best = _merits(metric, scale, right)
-    worth = np.zeros((size, size))
-    for level in np.flatnonzero(gold > 0) if levels is None else levels:
-        moved = np.tile(right, (size, 1, 1))
-        moved[:, level, level] = 0.0
-        moved[np.arange(size), level, np.arange(size)] = gold[level]
-        worth[level] = (_merits(metric, scale, moved) - best) * (gold.sum() / gold[level])
-    if not np.isfinite(worth).all():
+    effects = compute_cell_effects(metric, scale, gold, levels)
+    if not np.isfinite(effects).all():
         when = metric.undefined_when or "gold lacks the levels that it needs"
         _refuse_metric(metric, f"it is undefined here: {when}")
-    return worth
+    return effects if metric.direction == "maximize" else 0.0 - effects
 
 
 def _merits(metric: Metric, scale: Scale, counts: Floats) -> Any:

@@ -25,6 +25,28 @@ Clusters = Annotated[
         metavar="COL",
     ),
 ]
+AverageOver = Annotated[
+    str | None,
+    Setting(
+        "column of cases (topics, prompts, writers), over which metrics are averaged as well",
+        metavar="COL",
+    ),
+]
+FixedCases = Annotated[
+    bool | None,
+    Setting(
+        "means over cases are about these very cases, and their items are the sample",
+        default="no, and yes with --scale-by",
+    ),
+]
+ScaleBy = Annotated[
+    str | None,
+    Setting(
+        "column of cases, and a file with the scale of each (CSV with the header case,scale, or a "
+        "JSON object): each case is evaluated on its own scale, and nothing is pooled",
+        metavar="COL=FILE",
+    ),
+]
 SecondRater = Annotated[
     str | None,
     Setting(
@@ -83,6 +105,15 @@ class LabelColumns:
         }
         found = {name: column for name, column in named.items() if column is not None}
         return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
+
+
+@dataclass(frozen=True)
+class CaseColumns:
+    """Which column holds the cases that metrics are averaged over, and how."""
+
+    average_over: AverageOver = None
+    fixed_cases: FixedCases = None
+    scale_by: ScaleBy = None
 
 
 @dataclass(frozen=True)

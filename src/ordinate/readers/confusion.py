@@ -17,6 +17,7 @@ from ordinate.readers.item_query import (
     QueryPlanner,
     build_cluster_number_sql,
     build_sums_sql,
+    read_clusters,
     store_cluster_counts,
     write_disagreements,
 )
@@ -33,6 +34,7 @@ from ordinate.summaries.tabulation import (
 )
 
 Array = NDArray[Any]
+COUNTED_SQL = "SELECT * FROM counted WHERE in_gold"  # the counts of each cluster
 SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
 
 
@@ -40,9 +42,9 @@ SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names 
 class ConfusionData:
     """The confusion matrices of files, and what a report says of where they came from.
 
-    With groups, `groups` has a matrix for each, and `by` for each subgroup a batch of the matrices
-    of its groups. `second_rater` and `second_rater_by` are those of the second rater's labels, on
-    the same items; with groups, a batch of them.
+    With groups, `groups` has a matrix for each, `group_values` says which they are, and `by` has
+    for each subgroup a batch of the matrices of its groups. `second_rater` and `second_rater_by`
+    are those of the second rater's labels, on the same items; with groups, a batch of them.
     """
 
     matrix: ConfusionMatrix
@@ -55,6 +57,7 @@ class ConfusionData:
     groups: ConfusionMatrix | None = None
     second_rater: ConfusionMatrix | None = None
     second_rater_by: list[tuple[str | None, ConfusionMatrix]] = field(default_factory=list)
+    group_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,13 +152,16 @@ class ConfusionBatch:
     by: Array
     group: Array
 
+    @property
+    def filled_groups(self) -> Array:
+        """The numbers of the groups that have items."""
+        return np.unique(self.group[self.batch.items.any(axis=(-2, -1))])
+
     def summarize_all(self, *, grouped: bool) -> ConfusionMatrix:
         """Return the matrix of all items, or the batch of their groups, whatever the subgroup."""
         if not grouped:
             return self.batch.pooled
-        return _drop_empty_matrices(
-            self.batch.compute_sums(self.group, int(self.group.max(initial=0)) + 1)
-        )
+        return self._sum_by_group(self.batch, self.group)
 
     def summarize_subgroup(self, index: int, *, grouped: bool) -> ConfusionMatrix:
         """Return the matrix of a subgroup, or the batch of its groups."""
@@ -163,7 +169,15 @@ class ConfusionBatch:
         part = self.batch[here]
         if not grouped:
             return part[0]
-        return part.compute_sums(self.group[here], int(self.group.max(initial=0)) + 1)
+        return self._sum_by_group(part, self.group[here])
+
+    def _sum_by_group(self, part: ConfusionMatrix, group: Array) -> ConfusionMatrix:
+        """Return a matrix for each group with items; the first also counts what others dropped."""
+        batch = part.compute_sums(group, int(self.group.max(initial=0)) + 1)
+        filled = batch[self.filled_groups]
+        dropped = np.array(filled.dropped)
+        dropped[:1] += np.sum(batch.dropped) - dropped.sum()
+        return replace(filled, dropped=dropped)
 
 
 def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
@@ -174,15 +188,6 @@ def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
         lambda part: np.bincount(cells, part, minlength=slots * size * size).reshape(shape)
     )
     return found._replace(items=found.items.astype(np.int64))
-
-
-def _drop_empty_matrices(batch: ConfusionMatrix) -> ConfusionMatrix:
-    """Return the matrices that have items; the first also counts what others dropped."""
-    there = batch.items.any(axis=(-2, -1))
-    nonempty = batch[there]
-    dropped = np.array(nonempty.dropped)
-    dropped[:1] += np.sum(batch.dropped) - dropped.sum()
-    return replace(nonempty, dropped=dropped)
 
 
 # --- one run -------------------------------------------------------------------------------------
@@ -246,7 +251,13 @@ class _ConfusionReader:
             matrices.summarize_all(grouped=True) if grouped else None,
             None if raters is None else raters.summarize_all(grouped=grouped),
             [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
+            self._list_groups(matrices) if grouped else (),
         )
+
+    def _list_groups(self, matrices: ConfusionBatch) -> tuple[str, ...]:
+        """Return the groups that have items, in the order of their matrices."""
+        found = read_clusters(self.connection, COUNTED_SQL, self.items[0].name)
+        return tuple(found[k] for k in matrices.filled_groups)
 
     # --- counting ----------------------------------------------------------------------------
 
@@ -312,7 +323,7 @@ class _ConfusionReader:
         query = (
             f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {selected}, items, "
             "CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions "
-            f"FROM ({build_cluster_number_sql('SELECT * FROM counted WHERE in_gold')})"
+            f"FROM ({build_cluster_number_sql(COUNTED_SQL)})"
         )
         arrays = read_arrays(self.connection, query, self.items[0].name)
         gold, predicted, second = (

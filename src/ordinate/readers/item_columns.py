@@ -17,6 +17,7 @@ from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.regression import RegressionData
 from ordinate.readers.reliability import expand_columns
 from ordinate.scale import Scale
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.probabilities import match_columns_to_levels
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
@@ -189,9 +190,10 @@ class RegressionItems:
         """The subgroups, None without."""
         return None if self.columns.by is None else self.table.labels[self.columns.by]
 
-    def select_subgroup(self, name: Any) -> "RegressionItems":
-        """Return the items of a subgroup."""
-        return self._select_items(np.array([value == (name or None) for value in self.by], bool))
+    def split_subgroups(self) -> "dict[Any, RegressionItems]":
+        """Return the items of each subgroup, None for those without one."""
+        by = factorize_column(self.by)
+        return {name: self._select_items(by.codes == k) for k, name in enumerate(by.values)}
 
     def _select_items(self, mask: Any) -> "RegressionItems":
         return replace(self, table=self.table.select_rows(mask))

@@ -14,6 +14,7 @@ from ordinate.summaries.regression import (
     BIN_GROWTH,
     HIGHEST_ORDER,
     LARGEST_VALUE,
+    MOMENT_POWERS,
     UNIT_HINT,
     ZERO_BIN,
     CentralSums,
@@ -22,7 +23,6 @@ from ordinate.summaries.regression import (
 )
 
 Array = NDArray[Any]
-MOMENT_POWERS = [(a, b) for a in range(HIGHEST_ORDER + 1) for b in range(HIGHEST_ORDER + 1 - a)]
 SCORE_PAIRS = [(i, j) for i in range(1 + len(SCORE_NAMES)) for j in range(i, 1 + len(SCORE_NAMES))]
 FEW_KEYS = 64  # keys within which items are summed up by the size of their errors, which is quicker
 MOST_GROUPS = 1 << 12  # groups that have a histogram each

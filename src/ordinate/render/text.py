@@ -115,10 +115,11 @@ def _render_grid(grid: Grid, width: int | None) -> list[str]:
     texts = zip(*format_grid_rows(grid), strict=True)
     columns = [_Column(column, words=index < grid.left) for index, column in enumerate(texts)]
     title = [] if not grid.title else [grid.title]
+    if title and width is not None:
+        title = wrap_words(grid.title, width)
     widths = [column.natural for column in columns]
     if width is None or _measure(widths) <= width:
         return [*title, *_render_columns(columns, widths)]
-    title = wrap_words(grid.title, width) if grid.title else []
     columns, dropped = _drop_columns(grid, columns, width)
     lines = [line for part in _split_columns(columns, grid.left, width) for line in part]
     if dropped:

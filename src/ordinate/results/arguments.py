@@ -99,6 +99,12 @@ def name_columns(columns: Mapping[str, Any], noun: str = "systems") -> dict[str,
     return named
 
 
+def find_column_name(column: Any) -> str | None:
+    """Return the name that a column of a data frame has, None of a plain one."""
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
 def check_system_count(count: int, noun: str = "systems") -> None:
     """Refuse too few systems, and more than whose differences can be compared."""
     if not 2 <= count <= MOST_SYSTEMS:

@@ -1,7 +1,7 @@
 """Compare: many systems on the same items in, a leaderboard for each metric out."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.paired_tests import (
     TestResult,
     bowker_test,
+    has_few_swaps,
     mcnemar_test,
     permutation_test,
     sign_test,
@@ -23,11 +24,23 @@ from ordinate.results.arguments import (
     ScaleDeclaration,
     check_system_count,
     count_panel,
+    find_column_name,
     resolve_intervals,
     select_metrics,
 )
-from ordinate.results.base import SCHEMA, Origin, Record, Result, to_json_label, to_plain
+from ordinate.results.base import (
+    SCHEMA,
+    Origin,
+    Record,
+    Result,
+    align_columns,
+    to_json_label,
+    to_plain,
+)
+from ordinate.results.case_averages import CASES_ARE_CLUSTERS, Cases
+from ordinate.results.case_comparison import CaseComparison
 from ordinate.results.leaderboard import (
+    BOOTSTRAP,
     ComparisonSettings,
     Correction,
     Leaderboard,
@@ -77,6 +90,7 @@ class Comparison(Result):
     tests: tuple[PairTests, ...]
     settings: ComparisonSettings
     origin: Origin = field(default_factory=Origin)
+    case_averages: CaseComparison | None = None  # by means over cases, which are the clusters then
 
     @classmethod
     def from_panel(
@@ -85,23 +99,41 @@ class Comparison(Result):
         metrics: MetricSelection = None,
         settings: ComparisonSettings | None = None,
         *,
+        cases: Cases | None = None,
         origin: Origin | None = None,
         progress: ProgressCallback | None = None,
     ) -> "Comparison":
-        """Compare the systems of a panel that is already counted."""
+        """Compare the systems of a panel that is already counted.
+
+        `cases` says that its groups are cases, by whose means systems are compared as well.
+        """
         settings = resolve_settings(panel, settings or ComparisonSettings())
         selected = select_metrics(metrics)
         unknown = set(settings.margins) - {metric.expression for metric in selected}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
+        exact = {
+            pair: _run_permutation_tests(selected, paired, settings.seed)
+            for pair, paired in _pair_systems(panel, settings)
+            if has_few_swaps(paired)
+        }
+        boards = LeaderboardBuilder(panel, selected, settings, progress, exact).all()
         return cls(
             panel=panel,
-            leaderboards=LeaderboardBuilder(panel, selected, settings, progress).all(),
+            leaderboards=boards,
             tests=tuple(
-                _run_tests(panel, selected, *pair, settings.seed) for pair in settings.pairs
+                PairTests(
+                    *pair,
+                    exact.get(pair) or _find_permutation_tests(boards, pair, paired, settings.seed),
+                    _run_classical_tests(paired, settings.seed),
+                )
+                for pair, paired in _pair_systems(panel, settings)
             ),
             settings=settings,
             origin=origin or Origin(),
+            case_averages=None
+            if cases is None
+            else CaseComparison.from_panel(panel, selected, settings, cases.column),
         )
 
     def to_dict(self) -> Record:
@@ -122,46 +154,65 @@ class Comparison(Result):
             "against": settings.against,
             "correction": settings.correction,
             "metrics": to_plain(self.leaderboards),
+            "average_over": to_plain(self.case_averages),
             "tests": to_plain(self.tests),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the systems, the pairs and the tests of named pairs."""
-        return {
+        tables = {
             "metrics": self.rows(),
-            "pairs": [
-                {"metric": name} | pair.to_dict()
-                for name, board in self.leaderboards.items()
-                for pair in board.pairs
-            ],
+            "pairs": _list_pairs(self.leaderboards),
             "tests": [row for tests in self.tests for row in tests.rows()],
         }
+        if self.case_averages is not None:
+            boards = self.case_averages.leaderboards
+            tables |= {
+                "case_averages": _list_standings(boards, self.panel.n),
+                "case_average_pairs": _list_pairs(boards),
+                "cases": self.case_averages.list_cases(),
+            }
+        return tables
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric and system."""
-        return [
-            {
-                "metric": name,
-                "system": standing.system,
-                "value": standing.estimate.value,
-                "low": standing.estimate.low,
-                "high": standing.estimate.high,
-                "method": standing.estimate.method,
-                "note": standing.estimate.note,
-                "rank": standing.rank,
-                "rank_low": standing.rank_low,
-                "rank_high": standing.rank_high,
-                "compact_letter_display": standing.compact_letter_display,
-                "n": self.panel.n,
-            }
-            for name, board in self.leaderboards.items()
-            for standing in board.standings
-        ]
+        rows = _list_standings(self.leaderboards, self.panel.n)
+        if self.case_averages is None:
+            return rows
+        means = _list_standings(self.case_averages.leaderboards, self.panel.n)
+        return align_columns([*rows, *({"mean_over_cases": True} | row for row in means)])
 
     def document(self) -> Document:
         """Return the report for people."""
         return describe_comparison(self)
+
+
+def _list_standings(boards: dict[str, Leaderboard], n: float) -> list[Record]:
+    return [
+        {
+            "metric": name,
+            "system": standing.system,
+            "value": standing.estimate.value,
+            "low": standing.estimate.low,
+            "high": standing.estimate.high,
+            "method": standing.estimate.method,
+            "note": standing.estimate.note,
+            "rank": standing.rank,
+            "rank_low": standing.rank_low,
+            "rank_high": standing.rank_high,
+            "compact_letter_display": standing.compact_letter_display,
+            "n": n,
+        }
+        for name, board in boards.items()
+        for standing in board.standings
+    ]
+
+
+def _list_pairs(boards: dict[str, Leaderboard]) -> list[Record]:
+    return [
+        {"metric": name} | pair.to_dict() for name, board in boards.items() for pair in board.pairs
+    ]
 
 
 def compare(
@@ -172,6 +223,7 @@ def compare(
     *,
     weights: Any = None,
     groups: Any = None,
+    average_over: Any = None,
     missing: MissingPolicy = "error",
     interval: ConfidenceIntervals | float = 0.95,
     resamples: int | None = None,
@@ -184,12 +236,15 @@ def compare(
     """Compare systems that predict levels for the same items.
 
     `systems` are columns of predictions by name; `groups` is a column that says which items belong
-    together (writers, topics, documents). `interval` is the confidence level, or
+    together (writers, topics, documents); `average_over` is such a column, too: of cases, by whose
+    means systems are compared as well, paired by case. `interval` is the confidence level, or
     `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a level.
     `against` is 'all', 'leader' or the name of a system; `margins` are differences that do not
     matter, by metric; `pairs` get permutation tests.
     """
     intervals = resolve_intervals(interval, seed=seed, resamples=resamples)
+    if average_over is not None and groups is not None:
+        raise BadOption(CASES_ARE_CLUSTERS)
     if intervals is None:
         raise BadOption("Systems are compared at a confidence level: give interval=0.95, say.")
     if intervals.stratified:
@@ -202,7 +257,7 @@ def compare(
         systems,
         scale=scale,
         weights=weights,
-        groups=groups,
+        groups=groups if average_over is None else average_over,
         missing=missing,
         check_count=check_system_count,
     )
@@ -216,25 +271,50 @@ def compare(
         margins={find_metric(name).expression: margin for name, margin in (margins or {}).items()},
         pairs=[(first, second) for first, second in named],
     )
-    return Comparison.from_panel(panel, metrics, settings, origin=origin)
+    cases = None
+    if average_over is not None:
+        cases = Cases(panel.group_values, find_column_name(average_over))
+    return Comparison.from_panel(panel, metrics, settings, cases=cases, origin=origin)
 
 
 # --- tests of named pairs ------------------------------------------------------------------------
 
 
-def _run_tests(
-    panel: Panel, metrics: list[Metric], first: str, second: str, seed: int
-) -> PairTests:
-    pairs = panel.pair_systems(first, second, grouped=panel.groups is not None)
-    swapped = {metric.expression: _run_permutation_test(metric, pairs, seed) for metric in metrics}
-    return PairTests(first, second, swapped, _run_classical_tests(pairs, seed))
+def _pair_systems(
+    panel: Panel, settings: ComparisonSettings
+) -> Iterator[tuple[tuple[str, str], PairedPredictions]]:
+    for pair in settings.pairs:
+        yield pair, panel.pair_systems(*pair, grouped=panel.groups is not None)
 
 
-def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -> TestResult:
-    try:
-        return permutation_test(metric, pairs, seed)
-    except NotApplicable as reason:
-        return TestResult(math.nan, note=str(reason))
+def _run_permutation_tests(
+    metrics: Iterable[Metric], pairs: PairedPredictions, seed: int
+) -> dict[str, TestResult]:
+    tests = {}
+    for metric in metrics:
+        try:
+            tests[metric.expression] = permutation_test(metric, pairs, seed)
+        except NotApplicable as reason:
+            tests[metric.expression] = TestResult(math.nan, note=str(reason))
+    return tests
+
+
+def _find_permutation_tests(
+    boards: dict[str, Leaderboard], pair: tuple[str, str], pairs: PairedPredictions, seed: int
+) -> dict[str, TestResult]:
+    """Return the tests that are behind the verdicts, and those of metrics that have none."""
+    found = {name: _find_swaps(board, pair) for name, board in boards.items()}
+    rest = [boards[name].metric for name, test in found.items() if test is None]
+    others = _run_permutation_tests(rest, pairs, seed)
+    return {name: test or others[name] for name, test in found.items()}
+
+
+def _find_swaps(board: Leaderboard, pair: tuple[str, str]) -> TestResult | None:
+    """Return the test of a pair by the swaps that all pairs share, if the leaderboard has it."""
+    if board.test is None or board.test.method == BOOTSTRAP:
+        return None
+    own = [x.p for x in board.pairs if {x.first, x.second} == set(pair)]
+    return TestResult(own[0], resamples=board.test.resamples) if own else None
 
 
 def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestResult]:

@@ -18,6 +18,7 @@ from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
     describe_preset,
+    find_column_name,
     needs_probabilities,
     resolve_intervals,
     select_metrics,
@@ -35,6 +36,13 @@ from ordinate.results.base import (
     to_plain,
 )
 from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.case_averages import (
+    CASES_ARE_CLUSTERS,
+    UNNAMED_CASES,
+    CaseAverages,
+    Cases,
+    average_over_groups,
+)
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
@@ -110,6 +118,7 @@ class Evaluation(Result):
     error_attribution: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
     difference_from_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup
     probabilities: "Calibration | None" = None  # what predicted probabilities are worth
+    case_averages: CaseAverages | None = None  # means over cases, which are the clusters then
 
     @classmethod
     def from_summary(
@@ -119,6 +128,7 @@ class Evaluation(Result):
         *,
         by: Iterable[tuple[Any, ConfusionMatrix]] = (),
         groups: ConfusionMatrix | None = None,
+        cases: Cases | None = None,
         second_rater: ConfusionMatrix | None = None,
         second_rater_by: Iterable[tuple[Any, ConfusionMatrix]] = (),
         attribution_metrics: MetricSelection = (),
@@ -129,7 +139,8 @@ class Evaluation(Result):
         """Evaluate a confusion matrix that is already counted, and those of its subgroups.
 
         `groups` is a batch of matrices of items that belong together; subgroups are batches then,
-        and so are the matrices of a second rater.
+        and so are the matrices of a second rater. `cases` says that the groups are cases, over
+        which metrics are averaged as well.
         """
         if matrix.shape:
             raise BadOption(
@@ -147,7 +158,9 @@ class Evaluation(Result):
             ),
             per_level=compute_level_records(matrix, level),
             by={
-                group: step(cls._evaluate_subgroup(part, selected, intervals, raters.get(group)))
+                group: step(
+                    cls._evaluate_subgroup(part, selected, intervals, raters.get(group), cases)
+                )
                 for group, part in parts.items()
             },
             origin=origin or Origin(),
@@ -160,6 +173,9 @@ class Evaluation(Result):
                 metric.expression: attribute_errors(metric, matrix)
                 for metric in (select_metrics(attribution_metrics) if attribution_metrics else ())
             },
+            case_averages=None
+            if cases is None or groups is None
+            else average_over_groups(groups, selected, cases, intervals),
         )
         return evaluation._add_differences(parts, selected, intervals, step)
 
@@ -170,11 +186,12 @@ class Evaluation(Result):
         metrics: list[Metric],
         intervals: ConfidenceIntervals | None,
         rater: ConfusionMatrix | None,
+        cases: Cases | None,
     ) -> "Evaluation":
         groups = part if part.shape else None
         matrix = part.pooled if part.shape else part
         return cls.from_summary(
-            matrix, metrics, groups=groups, second_rater=rater, interval=intervals
+            matrix, metrics, groups=groups, cases=cases, second_rater=rater, interval=intervals
         )
 
     def _add_differences(
@@ -221,6 +238,7 @@ class Evaluation(Result):
             "per_level": to_plain(self.per_level),
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
+            "average_over": None if self.case_averages is None else self.case_averages.describe(),
             "second_rater": to_plain(self.second_rater),
             "error_attribution": to_plain(self.error_attribution),
             "difference_from_rest": to_plain(self.difference_from_rest),
@@ -240,6 +258,7 @@ class Evaluation(Result):
             "metrics": self.rows(),
             "per_level": list(self.per_level),
             "confusion_matrix": self._list_cells(),
+            **self._list_case_tables(),
             "error_attribution": [
                 {"metric": name} | cell for name, cells in costs.items() for cell in cells
             ],
@@ -258,6 +277,14 @@ class Evaluation(Result):
             return tables
         curves = self.probabilities.curves.list_points()
         return tables | {"bins": self.probabilities.list_bins(), "calibration_curves": curves}
+
+    def _list_case_tables(self) -> dict[str, list[Record]]:
+        if self.case_averages is None:
+            return {}
+        return {
+            "case_averages": self.case_averages.rows(),
+            "cases": self.case_averages.list_cases(),
+        }
 
     def _list_cells(self) -> list[Record]:
         """Return one record for each cell; a prediction that is missing has no level."""
@@ -299,6 +326,12 @@ class Evaluation(Result):
             if part.probabilities is not None
             for row in part.probabilities.rows()
         ]
+        rows += [
+            {"group": group, "mean_over_cases": True} | row
+            for group, part in parts
+            if part.case_averages is not None
+            for row in part.case_averages.rows()
+        ]
         return align_columns(rows)
 
     def document(self) -> Document:
@@ -315,6 +348,8 @@ def evaluate(
     weights: Any = None,
     by: Any = None,
     groups: Any = None,
+    average_over: Any = None,
+    fixed_cases: bool = False,
     missing: MissingPolicy = "error",
     second_rater: Any = None,
     error_attribution: MetricSelection = (),
@@ -331,15 +366,24 @@ def evaluate(
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
 
     `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices,
-    the seed of resamples among them, which `seed` gives otherwise (0 without one);
-    `groups` is a column that says which items belong together (writers, topics, documents);
-    `second_rater` are the levels that a second rater gave; `error_attribution` are metrics whose
-    cost is attributed to the cells of the confusion matrix. `probabilities` are those of the
-    levels, a row for each item; without `predicted`, the most probable level is taken. `columns`
-    names the columns of an array that is in another order than the scale, `renormalize` accepts
-    rows that sum to 0.99 to 1.01, `bins` is how many the calibration report has.
+    the seed of resamples among them, which `seed` gives otherwise (0 without one).
+    `groups` is a column that says which items belong together (writers, topics, documents).
+    `average_over` is such a column, too: of cases, over which each metric is averaged, beside its
+    value for all items. Cases are the sample then, unless they are `fixed_cases`. `second_rater`
+    are the levels that a second rater gave; `error_attribution` are metrics whose cost is
+    attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
+    for each item; without `predicted`, the most probable level is taken. `columns` names the
+    columns of an array that is in another order than the scale, `renormalize` accepts rows that
+    sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
     intervals = resolve_intervals(interval, seed=seed)
+    if average_over is not None and groups is not None:
+        raise BadOption(CASES_ARE_CLUSTERS)
+    if fixed_cases and average_over is None:
+        raise BadOption(UNNAMED_CASES)
+    if isinstance(scale, Mapping):
+        raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
+    units = groups if average_over is None else average_over
     declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
     calibration: Calibration | None = None
@@ -350,7 +394,7 @@ def evaluate(
             gold,
             probabilities,
             by,
-            grouped=groups is not None,
+            grouped=units is not None,
             scale=declared,
             metrics=of_probabilities,
             columns=columns,
@@ -365,12 +409,16 @@ def evaluate(
     elif predicted is None or needs_probabilities(of_probabilities):
         lacking = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {lacking}: pass probabilities=….")
-    counted = count_tables(declared, gold, predicted, weights, by, groups, second_rater, missing)
+    counted = count_tables(declared, gold, predicted, weights, by, units, second_rater, missing)
+    cases = None
+    if average_over is not None:
+        cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
     result = Evaluation.from_summary(
         counted.matrix,
         of_labels,
         by=counted.by,
         groups=counted.groups,
+        cases=cases,
         second_rater=counted.second_rater,
         second_rater_by=counted.second_rater_by,
         attribution_metrics=error_attribution,

@@ -29,7 +29,8 @@ SECOND_RATER = "second_rater"
 class EvaluationTables(NamedTuple):
     """The matrix of all items, those of subgroups, the batch of groups, and a second rater's.
 
-    With groups, the matrices of subgroups and of a second rater are batches, too.
+    With groups, the matrices of subgroups and of a second rater are batches, too, and
+    `group_values` says whose each matrix is.
     """
 
     matrix: ConfusionMatrix
@@ -37,6 +38,7 @@ class EvaluationTables(NamedTuple):
     groups: ConfusionMatrix | None
     second_rater: ConfusionMatrix | None
     second_rater_by: list[tuple[Any, ConfusionMatrix]]
+    group_values: tuple[Any, ...] = ()
 
 
 def count_tables(
@@ -63,7 +65,8 @@ def count_tables(
     matrix = batch.pooled
     if not matrix.items.any():
         raise NoItems("There are no items to evaluate: none has a group.")
-    units_of, count = _densify_index(place[:, 1])
+    there, units_of = np.unique(place[:, 1], return_inverse=True)
+    count = len(there)
 
     def split(pairs: ConfusionMatrix) -> list[tuple[Any, ConfusionMatrix]]:
         clusters = None if units is None else count
@@ -82,6 +85,7 @@ def count_tables(
         None if units is None else pool(batch),
         None if rater is None else pool(rater[~alone]),
         [] if rater is None else split(rater[~alone]),
+        () if units is None else tuple(units.values[index] for index in there),
     )
 
 
@@ -178,11 +182,6 @@ def _split_subgroups(
         for part, value in enumerate(subgroups.values)
         if (part_of == part).any()
     ]
-
-
-def _densify_index(index: Index) -> tuple[Index, int]:
-    values, dense = np.unique(index, return_inverse=True)
-    return dense.reshape(-1), len(values)
 
 
 def pool_rests(parts: dict[Hashable, ConfusionMatrix]) -> dict[Hashable, ConfusionMatrix]:

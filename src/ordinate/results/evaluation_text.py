@@ -17,6 +17,7 @@ from ordinate.render.estimates import (
     join_names,
 )
 from ordinate.results.base import BETTER_VALUES
+from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ def describe_evaluation(result: "Evaluation") -> Document:
         _make_levels_grid(result),
     )
     many = len(result.confusion_matrix.scale) > MOST_LEVELS
+    cases = _describe_cases(result)
     blocks: list[Block] = [
         _describe_left_out(result),
         _make_metrics_grid(result),
         *_describe_gaps(result),
+        *(replace(section, verdict="") for section in cases),
         *_make_second_rater_grid(result),
         *([DETAILS_NOTE] if many else levels),
         *_make_error_attribution_grids(result),
@@ -62,7 +65,11 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *_make_subgroup_grids(result),
         *_make_difference_grids(result),
     ]
-    verdicts = [_state_first_metric(result), *_compare_with_constants(result)]
+    verdicts = [
+        _state_first_metric(result),
+        *(section.verdict for section in cases),
+        *_compare_with_constants(result),
+    ]
     if result.probabilities is not None:
         section = result.probabilities.document()
         blocks.append(replace(section, verdict=""))
@@ -74,6 +81,14 @@ def describe_evaluation(result: "Evaluation") -> Document:
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
         details=levels if many else (),
     )
+
+
+def _describe_cases(result: "Evaluation") -> list[Document]:
+    """Return the section of means over cases, if there is one."""
+    if result.case_averages is None:
+        return []
+    pooled = {name: score.value for name, score in result.metrics.items()}
+    return [describe_case_averages(result.case_averages, pooled)]
 
 
 def _write_title(result: "Evaluation") -> str:

@@ -1,6 +1,7 @@
 """A comparison in words and grids."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
@@ -15,7 +16,15 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.evaluation_text import describe_interval_methods
-from ordinate.results.leaderboard import AGAINST_ALL, AGAINST_LEADER, Leaderboard, PairDifference
+from ordinate.results.leaderboard import (
+    AGAINST_ALL,
+    AGAINST_LEADER,
+    BOOTSTRAP,
+    BOTH,
+    Leaderboard,
+    PairDifference,
+    VerdictTest,
+)
 from ordinate.summaries import Panel
 
 if TYPE_CHECKING:
@@ -34,6 +43,22 @@ CORRECTION_NAMES = {
 
 def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
+    first = next(iter(result.leaderboards.values()))
+    cases = _describe_cases(result)
+    blocks = [*_make_board_blocks(result), *(replace(section, verdict="") for section in cases)]
+    for tests in result.tests:
+        blocks += _make_test_grids(tests)
+    panel = result.panel
+    return Document(
+        f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
+        tuple(blocks),
+        verdict=" ".join([first.conclusion, *(section.verdict for section in cases)]),
+        notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
+
+
+def _make_board_blocks(result: "Comparison") -> list[Block]:
+    """Return the leaderboard and the differences by the first metric, and what others say."""
     first, *others = result.leaderboards.values()
     blocks: list[Block] = [
         _make_leaderboard_grid(result, first),
@@ -46,14 +71,45 @@ def describe_comparison(result: "Comparison") -> Document:
             blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
         blocks += [*_make_metrics_grids(result), *(board.conclusion for board in others)]
-    for tests in result.tests:
-        blocks += _make_test_grids(tests)
-    panel = result.panel
-    return Document(
-        f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
-        tuple(blocks),
-        verdict=first.conclusion,
-        notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+    return blocks
+
+
+def _describe_cases(result: "Comparison") -> list[Document]:
+    """Return the section of means over cases, if there is one: the same blocks, of other values."""
+    found = result.case_averages
+    if found is None:
+        return []
+    means = replace(result, leaderboards=found.leaderboards, tests=(), case_averages=None)
+    column = "" if found.column is None else f" of {found.column}"
+    title = f"Mean over {format_count(found.cases, 'case')}{column}"
+    blocks = [
+        replace(block, title=f"{title}: {block.title[:1].lower()}{block.title[1:]}")
+        if isinstance(block, Grid)
+        else block
+        for block in _make_board_blocks(means)
+    ]
+    first = next(iter(found.leaderboards.values()))
+    notes = [note for board in found.leaderboards.values() for note in board.notes]
+    return [
+        Document(
+            title,
+            tuple(blocks),
+            verdict=f"{title}: {first.conclusion}",
+            notes=(_explain_case_means(first), *notes),
+        )
+    ]
+
+
+def _explain_case_means(board: Leaderboard) -> str:
+    """Say how systems are compared by their means over cases."""
+    tried = "tried in every way"
+    if board.test is not None and board.test.resamples is not None:
+        tried = f"tossed {board.test.resamples:,} times"
+    return (
+        "Means over cases: each case counts the same, systems are paired by case, and cases are "
+        "the sample (Student's t, for all pairs at once). Their verdicts, letters and p-values are "
+        f"by randomisation max-T: one coin for each case, the same for all pairs and {tried}, "
+        "decides where two systems exchange the whole case."
     )
 
 
@@ -106,6 +162,8 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
     against = board.baselines
+    if against is None:
+        return []
     best, majority = against.best_constant, against.majority
     rows = [(f"(always {majority.level})", majority.value)]
     if best.level is not None and best.level != majority.level:
@@ -114,21 +172,54 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
 
 
 def _explain_columns(result: "Comparison") -> str:
-    text = (
-        "Rank intervals and the intervals of differences hold for all systems at once; adjusted "
-        "p-values step down and may decide a little more. P(rank 1) is how often a system was "
-        f"first when the items were resampled ({result.settings.resamples:,} resamples, "
-        f"seed {result.settings.seed})."
+    settings = result.settings
+    board = next(iter(result.leaderboards.values()))
+    parts = [_describe_test(result, board.test)] if board.test and board.pairs else []
+    margins = ", and decide margins" if settings.margins else ""
+    parts.append(
+        f"The intervals of differences are by bootstrap, for all pairs at once{margins}; P(rank 1) "
+        f"is how often a system was first in it ({settings.resamples:,} resamples, "
+        f"seed {settings.seed})."
     )
-    if (
-        result.leaderboards
-        and next(iter(result.leaderboards.values())).standings[0].compact_letter_display is not None
-    ):
-        text += (
-            " Systems that share a letter of the compact letter display (CLD) are not "
+    if board.standings[0].compact_letter_display is not None:
+        parts.append(
+            "Systems that share a letter of the compact letter display (CLD) are not "
             "significantly different."
         )
-    return text
+    return " ".join(parts)
+
+
+def _describe_test(result: "Comparison", test: VerdictTest) -> str:
+    """Say what stands behind the verdicts, and why it is not the usual test, if it is not."""
+    clusters = result.panel.groups is not None
+    unit = "cluster" if clusters else "item"
+    count = len(result.panel.systems)
+    pairs = f"{count * (count - 1) // 2:,} pairs"
+    if test.method == BOOTSTRAP:
+        uncounted = not (clusters or result.panel.has_integer_weights)
+        why = (
+            "The weights are no counts of items that could be swapped"
+            if uncounted
+            else f"Too many for swaps of predictions: {pairs}"
+        )
+        return (
+            f"{why}. So verdicts, p-values and rank intervals are by bootstrap max-T, which finds "
+            "too much with few clusters or rare levels."
+        )
+    coins = f"one coin for each {unit}, the same for all pairs, decides whether two systems "
+    coins += "exchange their predictions of it"
+    every = "all ways are tried" if test.resamples is None else f"{test.resamples:,} times"
+    coins = f"({coins}; {every})"
+    if test.method == BOTH:
+        return (
+            f"Too many for swaps of predictions: {pairs}. Only p-values of the pairs shown are by "
+            f"swaps {coins}; adjusted against the leader, which all pairs have chosen, and for "
+            "rank intervals they are by bootstrap max-T over all pairs, never below a pair's own."
+        )
+    return (
+        "Verdicts, p-values, rank intervals and letters are by randomisation max-T over all pairs "
+        f"{coins}."
+    )
 
 
 def _make_pairs_grid(result: "Comparison", board: Leaderboard) -> Grid:
@@ -195,7 +286,7 @@ def _describe_uncertainty(result: "Comparison") -> list[str]:
             for system, x in estimates.items()
             if math.isnan(x.value)
         ]
-    return [*describe_interval_methods(found), *lines]
+    return [*describe_interval_methods(found), *dict.fromkeys(lines)]
 
 
 def _format_value(board: Leaderboard, system: str) -> str:

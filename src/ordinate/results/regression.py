@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from ordinate.inference.prediction_intervals import (
     estimate_interval_metric,
 )
 from ordinate.inference.regression import (
-    estimate_from_poisson,
+    STUDENTIZED,
+    estimate_from_items,
     estimate_regression_metrics,
     explain_undefined,
-    resample_poisson,
+    is_resampled,
 )
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Block, Document
@@ -41,7 +43,12 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
-from ordinate.results.regression_text import describe_regression, get_interval_unit
+from ordinate.results.regression_tails import ErrorTails, compute_tails
+from ordinate.results.regression_text import (
+    describe_regression,
+    describe_tail_assumptions,
+    get_interval_unit,
+)
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -178,6 +185,11 @@ class RegressionEvaluation(Result):
         """The population standard deviation of the evaluated targets."""
         return math.sqrt(max(float(self.summary.plain.mean(2, 0)), 0.0))
 
+    @cached_property
+    def tails(self) -> ErrorTails:
+        """How much of the squared error is in a few items."""
+        return compute_tails(self.summary)
+
     def get_unit(self, metric: Metric) -> str | None:
         """Return the unit of a metric; a share has none."""
         return get_metric_unit(metric, self.unit)
@@ -198,6 +210,15 @@ class RegressionEvaluation(Result):
         """Return the subgroups by their names as strings, made distinct where they look alike."""
         return name_subgroups(self.by)
 
+    def resample_items(
+        self, target: Any, predicted: Any, settings: ConfidenceIntervals, weights: Any = None
+    ) -> "RegressionEvaluation":
+        """Return the evaluation with studentised intervals, from resamples of its items."""
+        found = estimate_from_items(
+            self.selected, self.summary, target, predicted, settings, weights
+        )
+        return replace(self, metrics=found, interval=settings)
+
     def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
         summary, training = self.summary, self.normalization
@@ -213,6 +234,7 @@ class RegressionEvaluation(Result):
                 | {"direction": m.direction, "unit": self.get_unit(m)}
                 for m in self.selected
             },
+            "tails": self.tails.to_dict() | {"assumption": describe_tail_assumptions(self)},
             "baselines": to_plain(self.baselines),
             "targets": to_plain({"mean": float(summary.plain.y), "sigma": self.sigma}),
             "normalization": training and {"mean": training.mean, "std": training.std},
@@ -246,6 +268,11 @@ class RegressionEvaluation(Result):
             }
             for group, part in parts
             for m in part.selected
+        ]
+        rows += [
+            row | {"group": group, "n": part.summary.n}
+            for group, part in parts
+            for row in part.tails.rows(self.unit, describe_tail_assumptions(part))
         ]
         rows += [
             {"part": "baselines", "metric": name, "model": baseline.name, "value": value}
@@ -290,15 +317,15 @@ def evaluate_regression(
     alpha: float = 0.1,
     interval: IntervalOption = 0.95,
     seed: int | None = None,
-    poisson: bool = False,
 ) -> RegressionEvaluation:
     """Evaluate predictions of a regression target, beside constant predictors.
 
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. `poisson` resamples items, from `seed`, instead of
-    the delta method.
+    prediction intervals that leave out `alpha`. Intervals are studentised, from resamples of the
+    items that `seed` begins; of clusters, of more than 100,000 items and of more than 20 subgroups
+    they are Student's t, unless `interval=ConfidenceIntervals(method=…)` says "studentized".
     """
     intervals = resolve_intervals(interval, seed=seed)
     columns = {"targets": target, "predictions": predicted}
@@ -309,8 +336,8 @@ def evaluate_regression(
         if normalization is None:
             raise BadOption("Values on the normalised scale need their normalization=….")
         y, p, *bounds = (normalization.denormalize(x) for x in (y, p, *bounds))
-    if poisson and groups is not None:
-        raise BadOption("Poisson resamples take items one by one. Leave out poisson=… or groups=….")
+    if groups is not None and intervals is not None and intervals.method == STUDENTIZED:
+        raise BadOption(f"Leave out groups=…, or the method {STUDENTIZED!r}: it resamples items.")
     for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
         check_same_length(len(y), len(column), "targets", name)
     weighing = match_weights(weights, len(y))
@@ -320,9 +347,12 @@ def evaluate_regression(
     items = _RegressionItems(y, p, sides, weighing, clusters, counted)
     constants = _compute_constants(y, items.weights, normalization)
 
+    parts = {} if by is None else items.split(factorize_column(by, "by"))
+
     def evaluate_items(
-        part: _RegressionItems, previous: Moments | None = None
+        part: _RegressionItems, previous: Moments | None = None, parts: int = 1
     ) -> RegressionEvaluation:
+        resampled = items.is_resampled(intervals, parts)
         result = RegressionEvaluation.from_summary(
             part.summarise(constants),
             metrics,
@@ -331,17 +361,17 @@ def evaluate_regression(
             exact=part.compute_exact(),
             unit=unit,
             normalization=normalization,
-            interval=intervals,
+            interval=None if resampled else intervals,
         )
         bounds = part.summarise_bounds()
         if bounds is not None:
             found = evaluate_prediction_intervals(bounds, alpha, intervals)
             result = replace(result, prediction_intervals=found)
-        return result if not poisson else part.bootstrap(result)
+        return result if intervals is None or not resampled else part.resample(result, intervals)
 
     result = evaluate_items(items, None if order is None else _summarise_previous(items, order))
-    parts = {} if by is None else items.split(factorize_column(by, "by"))
-    return replace(result, by={name: evaluate_items(part) for name, part in parts.items()})
+    found = {name: evaluate_items(part, parts=len(parts)) for name, part in parts.items()}
+    return replace(result, by=found)
 
 
 def evaluate_prediction_intervals(
@@ -426,14 +456,19 @@ class _RegressionItems:
         """Return what a summary knows approximately, from the items themselves."""
         return {"median_absolute_error": _compute_median(np.abs(self.p - self.y), self.weights)}
 
-    def bootstrap(self, result: RegressionEvaluation) -> RegressionEvaluation:
-        """Return the result with intervals from Poisson resamples."""
-        intervals = result.interval
-        if intervals is None:
-            return result
-        resamples = resample_poisson(self.y, self.p, intervals, self.weights)
-        estimates = estimate_from_poisson(result.selected, result.summary, resamples, intervals)
-        return replace(result, metrics=_replace_values(estimates, self.compute_exact()))
+    def is_resampled(self, settings: ConfidenceIntervals | None, parts: int) -> bool:
+        """Tell whether the intervals come from resamples of these items, or of parts of them."""
+        if settings is None or self.groups is not None:
+            return False
+        counts = self.weights is not None and self.counted
+        return is_resampled(settings, self.weights.sum() if counts else len(self.rows), parts)
+
+    def resample(
+        self, result: RegressionEvaluation, settings: ConfidenceIntervals
+    ) -> RegressionEvaluation:
+        """Return the result with intervals from resamples of the items."""
+        found = result.resample_items(self.y, self.p, settings, self.weights)
+        return replace(found, metrics=_replace_values(found.metrics, self.compute_exact()))
 
 
 def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:

@@ -22,8 +22,10 @@ from ordinate.inference.regression import (
     compute_gradient,
     count_items,
     estimate_from_error,
+    estimate_from_items,
     estimate_regression_metrics,
     is_delta_applicable,
+    is_resampled,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
@@ -47,8 +49,23 @@ from ordinate.results.arguments import (
     resolve_intervals,
     select_metrics,
 )
-from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, to_flat_record, to_plain
+from ordinate.results.base import (
+    BETTER_VALUES,
+    SCHEMA,
+    Record,
+    Result,
+    align_columns,
+    to_flat_record,
+    to_plain,
+)
 from ordinate.results.regression import get_metric_unit, require_groups
+from ordinate.results.regression_tails import (
+    ErrorTails,
+    compute_tails,
+    describe_assumptions,
+    describe_undefined_tails,
+    make_model_tails_grid,
+)
 from ordinate.results.regression_text import METHOD_NAMES
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.regression import Moments
@@ -113,6 +130,7 @@ class RegressionComparison(Result):
     n: int
     weight: float
     level: float
+    tails: dict[str, ErrorTails]  # by model
     unit: str | None = None
     groups: int | None = None
     has_intervals: bool = True
@@ -135,8 +153,14 @@ class RegressionComparison(Result):
             },
             "differences": self._list_differences(),
             "correction": "holm",
+            "tails": to_plain(self.tails),
+            "tails_assumption": self._describe_assumptions(),
             "conclusions": dict(self.conclusions),
         }
+
+    def _describe_assumptions(self) -> str | None:
+        first, clusters = next(iter(self.models.values())), self.groups is not None
+        return describe_assumptions(self.selected, first, self.tails, clusters=clusters)
 
     def _list_differences(self) -> list[Record]:
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
@@ -145,14 +169,23 @@ class RegressionComparison(Result):
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics of the models, and the differences of the pairs."""
         unused = ("against", "p", "p_adjusted")
-        models = [row for row in self.rows() if row["against"] is None]
+        known = {metric.expression for metric in self.selected}
+        models = [r for r in self.rows() if r["against"] is None and r["metric"] in known]
         return {
             "metrics": [{k: x for k, x in row.items() if k not in unused} for row in models],
             "differences": self._list_differences(),
+            "tails": [
+                {"model": model} | {k: x for k, x in row.items() if k != "part"}
+                for model, found in self.tails.items()
+                for row in found.rows(self.unit)
+            ],
         }
 
     def rows(self) -> list[Record]:
-        """Return one flat record for each metric of each model, then for each difference."""
+        """Return one flat record for each metric of each model, each difference, each tail figure.
+
+        RMSE and MAE are among the metrics, or were not asked for.
+        """
         rows: list[Record] = [
             {"metric": metric, "model": name, "against": None, "p": None, "p_adjusted": None}
             | to_flat_record(estimate)
@@ -166,7 +199,16 @@ class RegressionComparison(Result):
             for pair in self.differences
         ]
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
-        return [row | {"unit": units[str(row["metric"])], "n": self.n} for row in rows]
+        rows = [row | {"unit": units[str(row["metric"])]} for row in rows]
+        rows += [
+            {"model": model} | {key: x for key, x in row.items() if key != "part"}
+            for model, found in self.tails.items()
+            for row in found.rows(self.unit)
+            if row["metric"] not in {"rmse", "mae"}
+        ]
+        assumption = self._describe_assumptions()
+        rows += [] if assumption is None else [{"metric": "assumption", "note": assumption}]
+        return align_columns([row | {"n": self.n} for row in rows])
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -177,7 +219,15 @@ class RegressionComparison(Result):
         left_out = [f"{more:,} more differences are in the JSON report."] if more > 0 else []
         return Document(
             title,
-            (*_make_model_grids(self), *_make_difference_grids(self), *left_out, " ".join(others)),
+            (
+                *_make_model_grids(self),
+                *_make_difference_grids(self),
+                *left_out,
+                " ".join(others),
+                make_model_tails_grid(self.tails),
+                describe_undefined_tails(self.tails),
+                self._describe_assumptions() or "",
+            ),
             verdict=first,
             notes=(*_describe_uncertainty(self), _explain_columns(self)),
         )
@@ -198,12 +248,13 @@ def compare_regression(
     `models` are columns of predictions by name; `groups` is a column that says which items belong
     together. Integer weights are counts of items. `interval` is the level of the intervals and of
     the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
-    0.95. Nothing is resampled.
+    0.95. Values have the intervals of `evaluate_regression`, with no more than 100,000 items and 20
+    models in all; differences are not resampled.
     """
     named = name_columns(models, "models")
     check_system_count(len(named), "models")
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-    intervals = resolve_intervals(interval) or ConfidenceIntervals()
+    intervals = resolve_intervals(interval) or ConfidenceIntervals(method="t")
     comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
     return comparison.result(unit, has_intervals=interval is not None)
 
@@ -246,10 +297,11 @@ class _ModelComparison:
             self.units = len(np.unique(self.groups.codes[self.present_rows]))
 
     def _summarise(self, name: str, groups: Groups | None) -> Moments:
-        fine = any(not metric.smooth for metric in self.metrics)
+        # Groups need no histogram of their own, nor moments for the errors of items.
+        options: dict[str, Any] = {"histogram": True} if groups is None else {"order": 2}
         try:
             return Moments.of(
-                self.y, self.predictions[name], self.weights, histogram=fine, groups=groups
+                self.y, self.predictions[name], self.weights, groups=groups, **options
             )
         except BadValues as reason:
             raise BadValues(f"Model {shorten(name)}: {reason}") from None
@@ -279,14 +331,21 @@ class _ModelComparison:
             n=int(self.present_rows.sum()),
             weight=self.total,
             level=self.intervals.level,
+            tails={name: compute_tails(table) for name, table in self.tables.items()},
             unit=unit,
             groups=None if self.groups is None else self.units,
             has_intervals=has_intervals,
         )
 
     def _estimate_all(self, name: str) -> dict[str, Estimate]:
-        table = self.tables[name] if self.groups is None else self._summarise(name, self.groups)
-        return estimate_regression_metrics(self.metrics, table, self.intervals)
+        whole = self.tables[name]
+        models = len(self.tables)
+        if self.groups is None and is_resampled(self.intervals, models * self.units, models):
+            return estimate_from_items(
+                self.metrics, whole, self.y, self.predictions[name], self.intervals, self.weights
+            )
+        source = whole if self.groups is None else self._summarise(name, self.groups)
+        return estimate_regression_metrics(self.metrics, source, self.intervals, whole)
 
     def _compare_all_pairs(
         self, metric: Metric, found: dict[str, Estimate]
@@ -487,8 +546,15 @@ def _format_heading(metric: Metric, unit: str | None) -> str:
 def _describe_uncertainty(result: RegressionComparison) -> list[str]:
     """Say how the intervals were found, why there are none, and what is unsure about them."""
     found = {(m, name): one for name, by in result.models.items() for m, one in by.items()}
-    methods = sorted({METHOD_NAMES[one.method] for one in found.values() if one.method is not None})
-    lines = [f"Intervals by {join_names(methods)}."] if methods else []
+    methods, others = (
+        sorted({METHOD_NAMES[one.method] for one in estimates if one.method is not None})
+        for estimates in (found.values(), [pair.estimate for pair in result.differences])
+    )
+    lines = [f"Intervals by {join_names(methods)}"] if methods else []
+    lines = [
+        f"{line}; of differences by {join_names(others)}." if others else f"{line}."
+        for line in lines
+    ]
     without: dict[tuple[str, str], list[str]] = {}
     for (metric, name), one in found.items():
         if one.method is None and one.note != NO_INTERVAL_NOTE:

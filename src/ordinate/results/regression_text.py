@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
+from ordinate.inference.regression import FEWEST_RESAMPLED_ITEMS, STUDENTIZED, count_items
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
@@ -19,6 +20,11 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.regression_tails import (
+    describe_assumptions,
+    describe_undefined_tails,
+    make_tails_grid,
+)
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -34,7 +40,7 @@ METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
     "ranks": "ranks",
-    "poisson": "Poisson bootstrap",
+    "studentized": "the studentised bootstrap of N^¾ items",
     "wilson": "Wilson",
 }
 
@@ -48,6 +54,9 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
             result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
         ),
         *_make_share_grids(result),
+        make_tails_grid(result.tails, result.unit),
+        describe_undefined_tails({"": result.tails}),
+        describe_tail_assumptions(result) or "",
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
         *_describe_prediction_intervals(result),
@@ -59,6 +68,14 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         tuple(blocks),
         verdict=_state_first_metric(result),
         notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
+    )
+
+
+def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
+    """Say what the intervals of squared errors assume."""
+    clusters = result.groups is not None
+    return describe_assumptions(
+        result.selected, result.metrics, {"": result.tails}, clusters=clusters
     )
 
 
@@ -117,7 +134,25 @@ def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
         return []
     lines = describe_interval_methods(result.metrics, METHOD_NAMES)
     lines += _explain_missing_intervals(result.prediction_intervals)
+    lines += _describe_subgroup_methods(result)
     return lines if result.groups is None else [*lines, describe_clusters(result.groups)]
+
+
+def _describe_subgroup_methods(result: "RegressionEvaluation") -> list[str]:
+    """Say which subgroups have Student's t, and why, where all items were resampled."""
+    if STUDENTIZED not in {one.method for one in result.metrics.values()}:
+        return []
+    sizes = [
+        count_items(part.summary)
+        for part in result.by.values()
+        if any(one.method == "t" for one in part.metrics.values())
+    ]
+    if max(sizes, default=0) >= FEWEST_RESAMPLED_ITEMS:
+        return [
+            f"Intervals of subgroups by Student's t: {len(result.by):,} are too many to resample."
+        ]
+    few = f"Subgroups of fewer than {FEWEST_RESAMPLED_ITEMS} items have intervals by Student's t."
+    return [few] if sizes else []
 
 
 def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:

@@ -28,6 +28,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 HIGHEST_ORDER = 4  # of the highest moments
 MOMENT_ORDERS = (2, HIGHEST_ORDER)
+MOMENT_POWERS = [(a, b) for a in range(HIGHEST_ORDER + 1) for b in range(HIGHEST_ORDER + 1 - a)]
 ROWS_PER_BLOCK = 40_000  # which are looked at together: they fit into the cache
 ROWS_PER_SUM = 25 * ROWS_PER_BLOCK  # rows whose sums are taken about the same point
 SAMPLE_ROWS = 2_000  # of them, whose mean it is, about

@@ -1,0 +1,243 @@
+"""Large errors: each figure against its definition, and the laws that it obeys."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from ordinate.inference import ConfidenceIntervals
+from ordinate.render import RENDERERS, render
+from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_tails import (
+    MEASURED_COVERAGE,
+    NO_COUNT_NOTE,
+    NO_ERROR_NOTE,
+    NO_HISTOGRAM_NOTE,
+    compute_hill_index,
+    compute_tails,
+)
+from ordinate.summaries.regression import BIN_PRECISION, Moments
+
+BIN = 2.1 * BIN_PRECISION  # of a squared size, relative
+ERRORS = arrays.arrays(float, st.integers(2, 400), elements=st.floats(0.01, 100.0))
+
+
+def tails_of(errors, weights=None, **options):
+    y = np.zeros(len(errors))
+    return compute_tails(Moments.of(y, errors, weights, **({"histogram": True} | options)))
+
+
+def by_hand(errors):
+    """Return all figures from the errors themselves."""
+    n, sizes = len(errors), np.sort(np.abs(errors))[::-1]
+    squares = sizes**2
+    worst, tail = math.ceil(n / 100), int(0.05 * n + 1e-9)
+    return {
+        "worst_item_share": squares[0] / squares.sum(),
+        "worst_percent_share": squares[:worst].sum() / squares.sum(),
+        "rmse": math.sqrt(squares.mean()),
+        "rmse_without_worst": math.sqrt(squares[1:].mean()),
+        "mae": sizes.mean(),
+        "kurtosis": n * (errors**4).sum() / squares.sum() ** 2,
+        "hill_index": 1.0 / np.log(sizes[:tail] / sizes[tail]).mean() if n >= 1_000 else math.nan,
+    }
+
+
+@pytest.mark.parametrize("n", [2, 50, 100, 101, 999, 1_000, 5_000])
+@pytest.mark.parametrize("freedom", [2, 3, 30])
+def test_figures_are_those_of_the_errors(n, freedom):
+    errors = 0.3 + np.random.default_rng([n, freedom]).standard_t(freedom, n)
+    found, wanted = tails_of(errors).figures, by_hand(errors)
+    for name in ("worst_item_share", "rmse", "rmse_without_worst", "mae", "kurtosis"):
+        assert found[name] == pytest.approx(wanted[name], rel=1e-9), name
+    assert found["worst_percent_share"] == pytest.approx(wanted["worst_percent_share"], rel=BIN)
+    assert found["hill_index"] == pytest.approx(wanted["hill_index"], rel=0.06, nan_ok=True)
+
+
+@given(ERRORS, st.integers(1, 399))
+def test_merged_summaries_have_the_figures_of_all_items(errors, cut):
+    first, second = errors[: cut % len(errors)], errors[cut % len(errors) :]
+    parts = [
+        Moments.of(np.zeros(len(part)), part, histogram=True)
+        for part in (first, second)
+        if len(part)
+    ]
+    merged = compute_tails(sum(parts[1:], parts[0]))
+    assert merged.figures == pytest.approx(tails_of(errors).figures, rel=1e-9, nan_ok=True)
+
+
+@given(ERRORS, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
+def test_the_unit_does_not_matter_to_shares(errors, factor, shift):
+    moments = Moments.of(np.zeros(len(errors)), errors, histogram=True)
+    found, other = compute_tails(moments), compute_tails(moments.scaled(factor, shift))
+    for name in ("worst_item_share", "worst_percent_share", "kurtosis"):
+        assert other.figures[name] == pytest.approx(found.figures[name], rel=1e-6)
+    for name in ("rmse", "mae", "rmse_without_worst"):
+        wanted = factor * found.figures[name]
+        assert other.figures[name] == pytest.approx(wanted, rel=1e-6, abs=1e-7 * factor)
+
+
+@given(ERRORS, st.integers(0, 2**32 - 1))
+def test_weights_that_are_counts_equal_repeated_items(errors, seed):
+    counts = np.random.default_rng(seed).integers(1, 5, len(errors))
+    found = tails_of(errors, counts.astype(float))
+    wanted = tails_of(np.repeat(errors, counts))
+    assert found.undefined == wanted.undefined
+    assert found.figures == pytest.approx(wanted.figures, rel=1e-9, nan_ok=True)
+
+
+@given(ERRORS)
+def test_shares_are_in_order(errors):
+    found = tails_of(errors)
+    assert 0.0 < found.worst_item_share <= found.worst_percent_share <= 1.0
+    assert found.rmse_without_worst <= found.rmse * (1 + 1e-12)
+    assert found.mae <= found.rmse * (1 + 1e-12)
+    assert found.kurtosis >= 1.0 - 1e-9
+
+
+def test_of_real_weights_the_worst_percent_is_that_of_the_weight():
+    rng = np.random.default_rng(4)
+    errors, weights = rng.standard_t(3, 2_000), rng.gamma(1.0, 1.0, 2_000)
+    found = tails_of(errors, weights)
+    order = np.argsort(-np.abs(errors))
+    own = np.minimum(np.cumsum(weights[order]), 0.01 * weights.sum())
+    own = np.diff(own, prepend=0.0)
+    wanted = (own * errors[order] ** 2).sum() / (weights * errors**2).sum()
+    assert found.worst_percent_share == pytest.approx(wanted, rel=BIN)
+    fourth, second = (weights @ errors**k for k in (4, 2))
+    assert found.kurtosis == pytest.approx(weights.sum() * fourth / second**2, rel=1e-9)
+    assert math.isnan(found.worst_item_share)
+    assert found.undefined["rmse_without_worst"] == NO_COUNT_NOTE
+    scaled = tails_of(errors, 7.5 * weights).figures
+    for name in ("worst_percent_share", "kurtosis", "hill_index", "rmse", "mae"):
+        assert scaled[name] == pytest.approx(found.figures[name], rel=1e-9), name
+
+
+def test_a_hill_index_is_the_power_of_a_pareto_tail():
+    sizes = (1.0 - np.random.default_rng(1).random(200_000)) ** (-1.0 / 2.5)
+    moments = Moments.of(np.zeros(len(sizes)), sizes, histogram=True)
+    assert compute_hill_index(moments) == pytest.approx(2.5, rel=0.05)
+    assert compute_tails(moments).is_heavy
+
+
+def test_what_is_undefined_has_a_reason():
+    errors = np.random.default_rng(1).normal(size=2_000)
+    assert tails_of(errors).undefined == {}
+    coarse = tails_of(errors, histogram=False)
+    assert coarse.undefined == dict.fromkeys(
+        ("worst_percent_share", "hill_index"), NO_HISTOGRAM_NOTE
+    )
+    assert tails_of(errors, order=2).undefined == {"kurtosis": "moments of order 2 were summed"}
+    assert tails_of(errors[:5]).undefined == {"hill_index": "there are fewer than 1,000 items"}
+    assert tails_of(errors[:1]).undefined["rmse_without_worst"] == "there is one item only"
+    perfect = tails_of(np.zeros(2_000))
+    assert {name for name, why in perfect.undefined.items() if why == NO_ERROR_NOTE} == {
+        "worst_item_share",
+        "worst_percent_share",
+        "kurtosis",
+        "hill_index",
+    }
+    assert perfect.rmse == perfect.rmse_without_worst == 0.0
+    rare = np.where(np.arange(2_000) < 60, 1.0, 0.0)
+    assert tails_of(rare).undefined == {"hill_index": "95% of the errors are 0"}
+    for found in (coarse, perfect, tails_of(errors, np.full(2_000, 0.5))):
+        values = found.figures
+        assert {name for name in values if math.isnan(values[name])} == found.undefined.keys()
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+
+def heavy(n=1_500, freedom=2.2):
+    rng = np.random.default_rng(1)
+    y = rng.normal(670, 104, n)
+    return y, y + 40 * rng.standard_t(freedom, n)
+
+
+@pytest.mark.parametrize("form", sorted(RENDERERS))
+def test_every_format_has_the_figures(form):
+    y, p = heavy()
+    result = evaluate_regression(y, p, "mae", unit="kg")
+    share = result.tails.worst_item_share
+    name = "worst_item_share" if form in {"json", "csv"} else "worst item"
+    shown = repr(share) if form in {"json", "csv"} else f"{100 * share:.1f}"
+    report = render(result, form)
+    assert name in report
+    assert shown in report
+    models = render(compare_regression(y, {"one": p, "two": y + 1.0}), form)
+    assert name in models
+    assert shown in models
+
+
+def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
+    y, p = heavy()
+    result = evaluate_regression(y, p, ["rmse", "mae", "skill"])
+    text = " ".join(str(result).split())
+    assert "The studentised intervals of rmse and skill assume independent items and a" in text
+    assert "Hill index below 3" in text
+    assert "95 % studentised intervals covered 94 to 97 % with normal errors" in text
+    assumption = result.to_dict()["tails"]["assumption"]
+    assert assumption in text
+    assert [row["note"] for row in result.rows() if row["metric"] == "assumption"] == [assumption]
+    student = " ".join(str(evaluate_regression(y, p, "rmse", interval=STUDENT)).split())
+    assert "The Student's t interval of rmse assumes independent items" in student
+    assert "95 % Student's t intervals covered 93 to 96 % with normal errors" in student
+    assert "(the default for 20 to 100,000 of them, without clusters, in up to 20" in student
+    clustered = evaluate_regression(y, p, "r2", groups=np.arange(len(y)) % 50)
+    assert "The Student's t interval of r2 assumes independent clusters" in " ".join(
+        str(clustered).split()
+    )
+    light = evaluate_regression(*heavy(freedom=50), interval=FEW)
+    assert "Warning" not in str(light)
+    assert "covered 94 to 97 % with normal errors" in " ".join(str(light).split())
+    for options in ({"metrics": "mae"}, {"interval": None}):
+        assert evaluate_regression(y, p, **options).to_dict()["tails"]["assumption"] is None
+
+
+FEW, STUDENT = ConfidenceIntervals(resamples=100), ConfidenceIntervals(method="t")
+
+
+def test_reports_quote_the_coverage_of_the_published_study():
+    page = (Path(__file__).parents[2] / "docs/studies/heavy-tails.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    found = {row[0]: row[1:] for row in cells if len(row) == 3}
+    assert found["errors"] == ["student", "m-out-of-n"]
+    for column, method in enumerate(("t", "studentized")):
+        for errors, quoted in zip(("normal", "t5", "t3"), MEASURED_COVERAGE[method], strict=True):
+            measured = [float(x) for x in found[errors][column].split(" to ")]
+            assert [float(x) for x in quoted.split(" to ")] == pytest.approx(measured, abs=0.55)
+
+
+def test_comparisons_warn_of_the_models_whose_errors_are_heavy():
+    y, p = heavy()
+    light = y + np.random.default_rng(2).normal(0, 40, len(y))
+    result = compare_regression(y, {"heavy": p, "light": light}, ["rmse", "r2"])
+    text = " ".join(str(result).split())
+    assert "the largest errors of heavy fall off so slowly" in text
+    stored = json.loads(result.to_json())
+    assert stored["tails"]["light"]["kurtosis"] == pytest.approx(3.0, abs=0.5)
+    assert stored["tails_assumption"] in text
+    assert compare_regression(y, {"a": p, "b": light}, "mae").to_dict()["tails_assumption"] is None
+    names = {row["metric"] for row in result.list_tables()["tails"]}
+    assert names == {*result.tails["light"].figures}
+    assert {row["metric"] for row in result.list_tables()["metrics"]} == {"rmse", "r2"}
+
+
+def test_subgroups_have_their_own_figures():
+    y, p = heavy()
+    result = evaluate_regression(y, p, by=np.arange(len(y)) % 2)
+    assert result.by[0].tails == tails_of_items(y[::2], p[::2])
+    stored = result.to_dict()["by"]["1"]["tails"]
+    assert stored["mae"] == pytest.approx(np.abs(p - y)[1::2].mean())
+    rows = [row for row in result.rows() if row["part"] == "tails"]
+    assert {row["group"] for row in rows} == {"", "0", "1"}
+
+
+def tails_of_items(y, p):
+    return compute_tails(Moments.of(y, p, histogram=True))
