@@ -17,7 +17,12 @@ from ordinate.inference.clusters import (
     worst_of_clusters,
 )
 from ordinate.inference.confidence_intervals import FEWEST_DEFINED_SHARE
-from ordinate.inference.delta_method import compute_bounded_interval
+from ordinate.inference.delta_method import (
+    compute_bounded_interval,
+    compute_unbounded_slope,
+    from_unbounded,
+    to_unbounded,
+)
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
@@ -140,55 +145,23 @@ def by_bca(sample: Sample, ordered: Array) -> Ends:
 def by_studentised(sample: Sample) -> Ends:
     """Studentised bootstrap; the errors of resamples come from the deletions in the sample."""
     pulls = np.nan_to_num(sample.value[:, None] - sample.without)
-    count = sample.freedom + 1
+    count, bounds = sample.freedom + 1, sample.bounds
     first, second = pulls @ sample.times.T / count, pulls**2 @ sample.times.T
     spread = np.sqrt(np.maximum((second - count * first**2) * (count - 1) / count, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = to_unbounded(sample.resampled, sample.bounds)
-        moved -= to_unbounded(sample.value, sample.bounds)[:, None]
-        scale = spread * unbounded_slope(sample.resampled, sample.bounds)
-        ratio = np.where(scale > FLAT, moved / scale, np.nan)
-    ordered = np.sort(np.where(np.isfinite(ratio), ratio, np.nan), axis=1)
-    low, high = by_percentile(ordered)
     error = jackknife_error(sample.value, sample.without)
-    middle = to_unbounded(sample.value, sample.bounds)
-    with np.errstate(invalid="ignore"):
-        step = error * unbounded_slope(sample.value, sample.bounds)
-        ends = [from_unbounded(middle - end * step, sample.bounds) for end in (high, low)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = to_unbounded(sample.value, bounds)
+        step = error * compute_unbounded_slope(sample.value, bounds)
+        moved = to_unbounded(sample.resampled, bounds) - middle[:, None]
+        scale = spread * compute_unbounded_slope(sample.resampled, bounds)
+        ratio = np.where(scale > FLAT, moved / scale, np.nan)
+    least, most = by_percentile(np.sort(np.where(np.isfinite(ratio), ratio, np.nan), axis=1))
     flat = ~(error >= FLAT) | ~np.isfinite(middle)
-    return tuple(np.where(flat, sample.value, end) for end in ends)  # type: ignore[return-value]
-
-
-# The scale without bounds, as the package has it for one value at a time.
-
-
-def to_unbounded(value: Array, bounds: tuple[float, float]) -> Array:
-    """Return the logit, the logarithm or the value itself."""
-    low, high = bounds
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = 0.0 if math.isinf(low) else np.log(value - low)
-        below = 0.0 if math.isinf(high) else np.log(high - value)
-        return value.copy() if math.isinf(low) and math.isinf(high) else above - below
-
-
-def unbounded_slope(value: Array, bounds: tuple[float, float]) -> Array:
-    """Return the derivative of that scale."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = [1.0 / np.abs(value - end) for end in bounds if math.isfinite(end)]
-    return sum(slopes[1:], slopes[0]) if slopes else np.ones_like(value)
-
-
-def from_unbounded(point: Array, bounds: tuple[float, float]) -> Array:
-    """Return the value of a point on that scale."""
-    low, high = bounds
-    with np.errstate(over="ignore"):
-        if math.isinf(low) and math.isinf(high):
-            return point
-        if math.isinf(high):
-            return low + np.exp(point)
-        if math.isinf(low):
-            return high - np.exp(-point)
-        return low + (high - low) / (1.0 + np.exp(-point))
+    low, high = (
+        np.where(flat, sample.value, [from_unbounded(x, bounds) for x in middle - end * step])
+        for end in (most, least)
+    )
+    return low, high
 
 
 # --- methods for shares and levels ---------------------------------------------------------------

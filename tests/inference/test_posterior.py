@@ -16,6 +16,7 @@ from strategies import METRICS, scale_of, tables
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.confidence_intervals import NONDEGENERATE_METHODS
+from ordinate.inference.distributions import student_quantile
 from ordinate.inference.small_samples import (
     find_rare_levels,
     make_posterior_sampler,
@@ -355,7 +356,7 @@ def test_perfect_shares_of_weights_or_groups_have_wilsons_limits_of_what_they_sa
 ):
     found = estimate_metrics([find_metric(name)], source, ConfidenceIntervals(level=level))[name]
     n, tail = cells.sum(), (1 + level) / 2
-    reach = stats.t.ppf(tail, n - 1) if source.shape else stats.norm.ppf(tail)
+    reach = student_quantile(level, n - 1) if source.shape else stats.norm.ppf(tail)
     assert found.method == "wilson"
     assert found.note in ({None} if source.shape else SAME)
     expected = n / (n + reach**2), 1

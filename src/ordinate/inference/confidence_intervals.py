@@ -30,7 +30,7 @@ from ordinate.inference.delta_method import (
     normal_quantile,
     variance_from_influence,
 )
-from ordinate.inference.distributions import FEW_CLUSTERS, has_scipy, student_quantile
+from ordinate.inference.distributions import student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.resampling import (
     ProgressCallback,
@@ -81,7 +81,6 @@ JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
-NO_SCIPY_NOTE = "Student's t needs SciPy: pip install 'ordinate[stats]'"
 NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the coverage study, by family of metrics.
@@ -259,9 +258,7 @@ class _IntervalEstimator:
             return (requested, None) if misfit is None else (self._choose_method(metric), misfit)
         method = self._choose_method(metric)
         if self.clustered:
-            missing = NO_SCIPY_NOTE if method == "percentile" else None
-            doubts = describe_cluster_doubts(metric, self.source)
-            return method, "; ".join(filter(None, (missing, doubts))) or None
+            return method, describe_cluster_doubts(metric, self.source)
         notes = [None if self.matrix.has_integer_weights else "fractional weights"]
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
@@ -271,8 +268,7 @@ class _IntervalEstimator:
 
     def _choose_method(self, metric: Metric) -> IntervalMethod:
         if self.clustered:
-            bootstrapped = len(self.source.weights) >= FEW_CLUSTERS and not has_scipy()
-            return "percentile" if bootstrapped else choose_cluster_method(metric, self.source)
+            return choose_cluster_method(metric, self.source)
         if aggregates_levels(metric, self.matrix):
             return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:

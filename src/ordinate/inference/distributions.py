@@ -1,6 +1,5 @@
 """The distributions that the standard library lacks, from SciPy, loaded when they are needed."""
 
-from importlib.util import find_spec
 from typing import Any
 
 from ordinate.errors import MissingExtra
@@ -63,11 +62,6 @@ def fair_binomial_tail(heads: int, tosses: int) -> float:
     if heads >= tosses:
         return 1.0
     return float(_import_scipy_special().betainc(tosses - heads, heads + 1, 0.5))
-
-
-def has_scipy() -> bool:
-    """Tell whether SciPy is installed, without loading it."""
-    return find_spec("scipy") is not None
 
 
 def _import_scipy_special() -> Any:
