@@ -27,12 +27,8 @@ from ordinate import Scale
 from ordinate.errors import BadOption
 from ordinate.metrics import find_metric
 from ordinate.postprocess.decoder import Decoder
-from ordinate.results.leaderboard import (
-    ComparisonSettings,
-    Leaderboard,
-    LeaderboardBuilder,
-    resolve_settings,
-)
+from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
+from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped

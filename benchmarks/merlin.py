@@ -36,12 +36,8 @@ from ordinate.features import extract_features
 from ordinate.features.lexical import Lexical
 from ordinate.features.tfidf import Tfidf
 from ordinate.metrics import find_metric
-from ordinate.results.leaderboard import (
-    ComparisonSettings,
-    Leaderboard,
-    LeaderboardBuilder,
-    resolve_settings,
-)
+from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
+from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.scale.encoding import Groups
 from ordinate.search.saved_models import save_candidates, save_ensemble
 from ordinate.search.selection import select_model

@@ -34,7 +34,7 @@ from ordinate.inference.system_differences import (
 from ordinate.metrics import Metric, find_metric
 from ordinate.results.arguments import DEFAULT_METRICS
 from ordinate.results.comparison import Comparison
-from ordinate.results.leaderboard import ComparisonSettings
+from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel

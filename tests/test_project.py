@@ -17,7 +17,7 @@ from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
 from ordinate.inference.confidence_intervals import IntervalMethod
 from ordinate.results import evaluation_text, leaderboard_text, regression_text
-from ordinate.results.leaderboard import Correction
+from ordinate.results.comparison_settings import Correction
 
 ROOT = Path(__file__).parent.parent
 FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")

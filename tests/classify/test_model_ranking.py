@@ -17,7 +17,7 @@ from ordinate.inference import Estimate
 from ordinate.metrics import find_metric
 from ordinate.postprocess.decoder import make_label_array
 from ordinate.render import render
-from ordinate.results.leaderboard import ComparisonSettings
+from ordinate.results.comparison_settings import ComparisonSettings
 
 CEFR = Scale.of("cefr")
 LABELS = make_label_array(CEFR)

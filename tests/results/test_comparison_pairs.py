@@ -23,7 +23,7 @@ from ordinate.errors import (
 from ordinate.inference.multiple_testing import benjamini_hochberg, benjamini_yekutieli, holm
 from ordinate.metrics import find_metric
 from ordinate.results.comparison import Comparison, compare
-from ordinate.results.leaderboard import _decide_margin
+from ordinate.results.joint_comparison import _decide_margin
 
 # --- the family -----------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from rendered_reports import words
 
 from ordinate.render import RENDERERS, render
 from ordinate.results.comparison import Comparison
-from ordinate.results.leaderboard import ComparisonSettings
+from ordinate.results.comparison_settings import ComparisonSettings
 
 
 def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():

@@ -18,12 +18,8 @@ from ordinate.render.model_names import use_short_names
 from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.results.base import SCHEMA, Origin, Result, align_columns, to_json_label
 from ordinate.results.comparison import Comparison
-from ordinate.results.leaderboard import (
-    AGAINST_ALL,
-    ComparisonSettings,
-    Leaderboard,
-    LeaderboardBuilder,
-)
+from ordinate.results.comparison_settings import AGAINST_ALL, ComparisonSettings
+from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.summaries.tabulation import MissingPolicy
 
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all

@@ -21,7 +21,7 @@ from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import ComparisonSettings
+    from ordinate.results.comparison_settings import ComparisonSettings
 
 EXAMPLES = """examples:
   ordinate compare results.csv --gold level --systems model_a,model_b,model_c

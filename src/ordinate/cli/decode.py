@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ordinate.postprocess.decoder import Decoder
     from ordinate.readers.probability_rows import ProbabilityRows
     from ordinate.results.comparison import Comparison
+    from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.results.decoding import Decoding
-    from ordinate.results.leaderboard import ComparisonSettings
 
 EXAMPLES = """examples:
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
@@ -166,8 +166,9 @@ def _compare_with_argmax(
     from ordinate.cli.progress import show_share
     from ordinate.results import DEFAULT_METRICS, select_metrics
     from ordinate.results.comparison import Comparison
+    from ordinate.results.comparison_settings import resolve_settings
     from ordinate.results.decoding import ARGMAX, DECODED
-    from ordinate.results.leaderboard import LeaderboardBuilder, resolve_settings
+    from ordinate.results.leaderboard import LeaderboardBuilder
     from ordinate.summaries import Panel
     from ordinate.summaries.panel import sum_single_items
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
     from ordinate.metrics import Metric
     from ordinate.readers.systems import PanelData
-    from ordinate.results.leaderboard import ComparisonSettings
+    from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
 
 
@@ -371,7 +371,7 @@ def open_experiment(options: argparse.Namespace) -> "Experiment":
 
 def parse_comparison_settings(options: argparse.Namespace, **further: Any) -> "ComparisonSettings":
     """Return the settings of a comparison, checked before anything is read."""
-    from ordinate.results.leaderboard import ComparisonSettings
+    from ordinate.results.comparison_settings import ComparisonSettings
 
     settings = ComparisonSettings(**collect_given(options, IntervalOptions), **further)
     _ = settings.intervals  # refuses a level, resamples and a seed that make no sense

@@ -17,12 +17,9 @@ from ordinate.inference.case_differences import (
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.metrics import Metric
 from ordinate.results.base import Record, to_json_label, to_plain
-from ordinate.results.leaderboard import (
-    ComparisonSettings,
-    JointComparison,
-    Leaderboard,
-    LeaderboardBuilder,
-)
+from ordinate.results.comparison_settings import ComparisonSettings
+from ordinate.results.joint_comparison import JointComparison
+from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]

@@ -39,14 +39,9 @@ from ordinate.results.base import (
 )
 from ordinate.results.case_averages import CASES_ARE_CLUSTERS, Cases
 from ordinate.results.case_comparison import CaseComparison
-from ordinate.results.leaderboard import (
-    BOOTSTRAP,
-    ComparisonSettings,
-    Correction,
-    Leaderboard,
-    LeaderboardBuilder,
-    resolve_settings,
-)
+from ordinate.results.comparison_settings import ComparisonSettings, Correction, resolve_settings
+from ordinate.results.joint_comparison import BOOTSTRAP
+from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.results.leaderboard_text import describe_comparison
 from ordinate.summaries import PairedPredictions, Panel
 from ordinate.summaries.tabulation import MissingPolicy

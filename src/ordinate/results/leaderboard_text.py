@@ -15,16 +15,10 @@ from ordinate.render.estimates import (
     format_with_interval,
 )
 from ordinate.results.base import BETTER_VALUES, Origin
+from ordinate.results.comparison_settings import AGAINST_ALL, AGAINST_LEADER
 from ordinate.results.evaluation_text import describe_interval_methods
-from ordinate.results.leaderboard import (
-    AGAINST_ALL,
-    AGAINST_LEADER,
-    BOOTSTRAP,
-    BOTH,
-    Leaderboard,
-    PairDifference,
-    VerdictTest,
-)
+from ordinate.results.joint_comparison import BOOTSTRAP, BOTH, PairDifference, VerdictTest
+from ordinate.results.leaderboard import Leaderboard
 from ordinate.summaries import Panel
 
 if TYPE_CHECKING:
