@@ -69,8 +69,8 @@ def explain_undefined_deletions(without: Array) -> str | None:
     bad = int(np.isnan(without).sum())
     if not bad:
         return None
-    which = "one" if bad == 1 else f"any of {bad}"
-    return f"it is undefined without {which} of the {len(without)} clusters"
+    any_of = f" (any of {bad})" if bad > 1 else ""
+    return f"it is undefined without one of the {len(without)} clusters{any_of}"
 
 
 def is_biased(metric: Metric) -> bool:

@@ -61,7 +61,9 @@ def estimate_regression_metrics(
 def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) -> None:
     """Refuse settings that moments cannot serve."""
     if settings.method not in {None, "delta", "t", *([JACKKNIFE] if clustered else [])}:
-        other = f"{JACKKNIFE!r}" if clustered else f"for single items {STUDENTIZED!r}"
+        other = (
+            f"{JACKKNIFE!r}" if clustered else f"for single items without clusters {STUDENTIZED!r}"
+        )
         raise BadOption(
             f"The method {settings.method!r} does not fit regression here: use 't' or 'delta', or "
             f"{other}."

@@ -33,7 +33,7 @@ TERMS_NOTE = (
 )
 CLUSTERED_NOTE = (
     "Calibration curves have no bands and no p here: those take items as independent, and the "
-    "items come in groups."
+    "items come in clusters."
 )
 
 
