@@ -86,7 +86,7 @@ def _estimate_metric(
     if groups is not None:
         return _estimate_from_clusters(metric, value, moments, groups, settings)
     error = standard_error(metric, moments)
-    if error == 0.0:
+    if error == 0.0 or not math.isfinite(error):
         return make_point_estimate(value, NO_ERROR_NOTE)
     units = count_items(moments)
     return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
@@ -106,7 +106,7 @@ def _estimate_from_clusters(
         error, method = float(jackknife_error(value, without)), JACKKNIFE
     else:
         error, method = standard_error(metric, moments, groups), settings.method
-    if error <= ROUNDING_ERROR * abs(value):
+    if error <= ROUNDING_ERROR * abs(value) or not math.isfinite(error):
         return make_point_estimate(value, NO_ERROR_NOTE)
     found = estimate_from_error(value, error, metric.bounds, count, settings.level, method)
     doubts = join_doubts(list_size_doubts(np.asarray(groups.total)))
