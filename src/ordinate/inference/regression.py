@@ -55,7 +55,8 @@ def estimate_regression_metrics(
     groups = source[np.asarray(source.items) > 0] if source.shape else None
     _refuse_misfit(settings, clustered=groups is not None)
     pooled = moments if moments is not None else source if groups is None else source.pooled
-    return {m.expression: _estimate_metric(m, pooled, groups, settings) for m in metrics}
+    clusters = None if groups is None else _Clusters(pooled, groups)
+    return {m.expression: _estimate_metric(m, pooled, clusters, settings) for m in metrics}
 
 
 def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) -> None:
@@ -73,18 +74,18 @@ def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) ->
 
 
 def _estimate_metric(
-    metric: Metric, moments: Moments, groups: Moments | None, settings: ConfidenceIntervals
+    metric: Metric, moments: Moments, clusters: "_Clusters | None", settings: ConfidenceIntervals
 ) -> Estimate:
     value = float(metric(moments))
-    if metric.name == "median_absolute_error" and groups is None and not math.isnan(value):
+    if metric.name == "median_absolute_error" and clusters is None and not math.isnan(value):
         return _estimate_median(moments, value, settings)
-    reason = _explain_missing_interval(metric, moments, value) or _explain_missing_moments(
-        metric, moments, groups
-    )
+    reason = _explain_missing_interval(metric, moments, value)
+    if reason is None and clusters is None:
+        reason = _explain_missing_moments(metric, moments)
     if reason is not None:
         return make_point_estimate(value, reason)
-    if groups is not None:
-        return _estimate_from_clusters(metric, value, moments, groups, settings)
+    if clusters is not None:
+        return _estimate_from_clusters(metric, value, clusters, settings)
     error = standard_error(metric, moments)
     if error == 0.0 or not math.isfinite(error):
         return make_point_estimate(value, NO_ERROR_NOTE)
@@ -92,20 +93,33 @@ def _estimate_metric(
     return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
 
 
+@dataclass(frozen=True)
+class _Clusters:
+    """All items, their clusters [G], and what all metrics share: the items without each of them."""
+
+    moments: Moments
+    groups: Moments
+
+    @cached_property
+    def rest(self) -> Moments:
+        return leave_out_each_cluster(self.moments, self.groups)
+
+
 def _estimate_from_clusters(
-    metric: Metric, value: float, moments: Moments, groups: Moments, settings: ConfidenceIntervals
+    metric: Metric, value: float, clusters: _Clusters, settings: ConfidenceIntervals
 ) -> Estimate:
     """Return the interval by the jackknife; by influences, where the method asks for it."""
+    groups = clusters.groups
     count = len(groups.items)
     if count < 2:
         return make_point_estimate(value, "there is one cluster only")
     if settings.method in {None, JACKKNIFE}:
-        without = np.asarray(metric(delete_each_cluster(moments, groups)), float)
+        without = np.asarray(metric(clusters.rest), float)
         if reason := explain_undefined_deletions(without):
             return make_point_estimate(value, reason)
         error, method = float(jackknife_error(value, without)), JACKKNIFE
     else:
-        error, method = standard_error(metric, moments, groups), settings.method
+        error, method = standard_error(metric, clusters.moments, groups), settings.method
     if error <= ROUNDING_ERROR * abs(value) or not math.isfinite(error):
         return make_point_estimate(value, NO_ERROR_NOTE)
     found = estimate_from_error(value, error, metric.bounds, count, settings.level, method)
@@ -113,7 +127,7 @@ def _estimate_from_clusters(
     return found if found.method is None else replace(found, note=doubts)
 
 
-def delete_each_cluster(moments: Moments, groups: Moments) -> Moments:
+def leave_out_each_cluster(moments: Moments, groups: Moments) -> Moments:
     """Return a batch of summaries: all items without each of the clusters [G] in turn.
 
     It has what smooth metrics read. Others are added up, not subtracted from the whole, so that
@@ -201,11 +215,9 @@ def explain_undefined(metric: Metric) -> str:
     return metric.undefined_when or "it is undefined"
 
 
-def _explain_missing_moments(
-    metric: Metric, moments: Moments, groups: Moments | None
-) -> str | None:
-    """Say why the moments that were summed are not enough."""
-    if moments.order >= HIGHEST_ORDER or groups is not None or metric.name in {"mae", "bias"}:
+def _explain_missing_moments(metric: Metric, moments: Moments) -> str | None:
+    """Say why the moments that were summed are not enough for the errors of items."""
+    if moments.order >= HIGHEST_ORDER or metric.name in {"mae", "bias"}:
         return None
     return (
         f"it needs moments of order {HIGHEST_ORDER}, and those of order {moments.order} were summed"
