@@ -395,15 +395,17 @@ def test_a_plan_says_how_far_it_can_be_trusted():
     gold = [GOLD[k] for k in few]
     systems = {name: [answers[k] for k in few] for name, answers in SYSTEMS.items()}
     assert 0 < gold.count(SIZE - 1) < 10
-    general, rare = planned("macro_mae", 0.05, gold, systems).notes
-    assert f"of {len(few)} items is" in general
-    assert "The pilot has few items of L3, and macro_mae averages over levels" in rare
+    (rare,) = planned("macro_mae", 0.05, gold, systems).notes
+    assert f"of {len(few)} items is" in rare
+    assert "It has few items of L3, and macro_mae averages over levels" in rare
+    assert rare.count("95 % intervals") == 1  # one range, that of such pilots
     often = planned("macro_mae", 0.05, gold * 5, {k: x * 5 for k, x in systems.items()})
     assert 10 < (gold * 5).count(SIZE - 1) < 50  # still rare beside the others
-    assert "few items of L3" in often.notes[1]
+    assert "few items of L3" in often.notes[0]
     assert len(planned("mae", 0.05, gold, systems).notes) == 1
     (grouped,) = planned("mae", 0.05, groups=[k % 12 for k in range(400)]).notes
-    assert "how sure a pilot of 12 groups is" in grouped
+    assert "how sure a pilot of 12 clusters is" in grouped
+    assert "It is smaller than any studied (20 clusters" in grouped
     assert planned().notes == ()
 
 
