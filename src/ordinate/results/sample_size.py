@@ -261,7 +261,7 @@ def check_system_count(systems: int) -> None:
     """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
         raise BadOption(
-            f"A plan takes one system or two, not {systems}: name those to plan for (--systems)."
+            f"A plan takes one system or two, not {systems}. Name those to plan for (--systems)."
         )
 
 
