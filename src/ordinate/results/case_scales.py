@@ -59,6 +59,7 @@ def evaluate_cases(
     """
     scales = {case: Scale.of(scale) for case, scale in scale_by.items()}
     union = join_scales(scales.values())
+    cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
     check_case_scales(factorize_column(cases, "cases").values, scales)
     with explain_joined_scales():
         counted = count_tables(union, gold, predicted, weights, None, cases, None, missing)

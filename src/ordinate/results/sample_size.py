@@ -25,10 +25,10 @@ from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
-# How often such intervals have the true number, from pilots of so many items or clusters on:
-# docs/studies/symmetry-and-power.md. A pilot is like the largest studied one that it reaches.
-COVERAGE_BY_ITEMS = {100: "87 to 96 %", 400: "92 to 95 %", 1_600: "93 to 95 %"}
-COVERAGE_BY_CLUSTERS = {20: "86 to 94 %", 80: "90 to 93 %"}
+# How often such intervals have the true number, from pilots of so many items or clusters on; the
+# first number is the smallest studied: docs/studies/symmetry-and-power.md.
+COVERAGE_BY_ITEMS = {100: "87 to 96 %", 200: "92 to 95 %", 800: "93 to 95 %"}
+COVERAGE_BY_CLUSTERS = {20: "86 to 94 %", 40: "90 to 93 %"}
 COVERAGE_OF_RARE_LEVELS = "55 to 94 %, the lower the rarer"
 SCARCE_ITEMS = 50  # of a gold level that is rare beside others, below which averages suffer
 ASK_FOR_DIFFERENCE = (
@@ -380,7 +380,7 @@ def _state_coverage(panel: Panel, rare: list[str], metric: Metric) -> str:
             f"intervals had the true number in {studied[least]} of the cases): the number may be "
             "far off, and is then mostly larger."
         )
-    covered = studied[max(most for most in studied if most <= size)]
+    covered = studied[max(start for start in studied if start <= size)]
     return (
         f"{pilot} In a study, 95 % intervals from such pilots had the true number in {covered} of "
         "the cases; where they missed, it was mostly larger."
