@@ -16,6 +16,7 @@ from ordinate.inference.small_samples import (
     MOST_LEVELS,
     aggregates_levels,
     compute_item_costs,
+    count_effective_items,
     score_interval,
 )
 from ordinate.metrics import Metric
@@ -179,7 +180,7 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     moves = np.divide(sums, rest, out=np.zeros_like(sums), where=others).sum(axis=-1)
     clustered = (count - 1.0) / count * (moves**2).sum(axis=-1)
     alone = ((trials.squares * residual**2).sum(axis=-1) / some**2).sum(axis=-1)
-    items = _count_effective_items(trials)
+    items = _count_level_items(trials)
     wilson = span**2 * share * (1.0 - share) / np.where(items > 0, items, np.inf)
     binomial, variance = wilson.sum(axis=-1), np.maximum(alone, clustered)
     known = variance > FLAT_ERROR * binomial
@@ -187,10 +188,11 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     return np.where(known, ratio, items.sum(axis=-1) / count)
 
 
-def _count_effective_items(trials: LevelTrials) -> Array:
-    """Return the number of equally heavy items [..., L] that carry as much as those of a level."""
-    n, squares = trials.cells.sum(axis=(CLUSTER_AXIS, -1)), trials.squares.sum(axis=-1)
-    return np.divide(n**2, squares, out=np.zeros_like(n), where=squares > 0)
+def _count_level_items(trials: LevelTrials) -> Array:
+    """Return the effective number of items [..., L] of each level."""
+    return count_effective_items(
+        trials.cells.sum(axis=(CLUSTER_AXIS, -1)), trials.squares.sum(axis=-1)
+    )
 
 
 def compute_level_bounds(
@@ -203,7 +205,7 @@ def compute_level_bounds(
     """
     effect = compute_design_effect(trials) if effect is None else effect
     share, least, span, n = _compute_level_shares(trials)
-    size = np.where(n > 0, _count_effective_items(trials) / effect[..., None], np.nan)
+    size = np.where(n > 0, _count_level_items(trials) / effect[..., None], np.nan)
     ends = share, *score_interval(share, size, np.asarray(reach)[..., None])
     value, low, high = (trials.convert(np.where(n > 0, least + span * end, np.nan)) for end in ends)
     return value, low, high
