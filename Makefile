@@ -81,7 +81,7 @@ coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
 
 coverage-clusters: $(VENV)/.test ## study the coverage of intervals where items come in clusters
-	$(BIN)/python benchmarks/cluster_coverage.py --write docs/studies/cluster-coverage.md
+	$(BIN)/python benchmarks/cluster_coverage.py --write docs/studies/cluster-coverage.md --warnings src/ordinate/inference/cluster_coverage_warnings.csv
 
 verdicts: $(VENV)/.test ## study false verdicts and the power of comparisons
 	$(BIN)/python benchmarks/verdicts.py --write docs/studies/verdicts.md

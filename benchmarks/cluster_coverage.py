@@ -44,6 +44,7 @@ from interval_coverage import (
     POOR,
     Result,
     Verdict,
+    add_warnings,
     empty,
     family,
     pick,
@@ -56,9 +57,9 @@ from interval_coverage import METRICS as FIRST_METRICS
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.clusters import (
+    ALWAYS_DOUBTFUL,
     FEWEST_HOLDING,
     LARGEST_SHARE,
-    LOWEST_COVERAGE,
     delete_each_cluster,
     depends_on_rare_levels,
     is_biased,
@@ -622,7 +623,7 @@ def warned_share(row: Row) -> float:
     """Return the share of the replicates whose report warns, or has no interval."""
     if not row.clusters:
         return row.nowhere + (1.0 - row.nowhere) * row.strata[0][1] / sum(row.strata[0])
-    if is_always_doubtful(row) or row.metric in LOWEST_COVERAGE:
+    if is_always_doubtful(row) or row.metric in ALWAYS_DOUBTFUL:
         return 1.0
     if not depends_on_rare_levels(find_metric(row.metric)):
         return row.nowhere
@@ -896,7 +897,7 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
         row
         for row in cases
         if (row.ratio, row.clusters, row.sizes) == (1, 100, "equal")
-        and row.metric not in LOWEST_COVERAGE
+        and row.metric not in ALWAYS_DOUBTFUL
         and row.kind == "value"
     ]
     coverage = (
@@ -920,7 +921,7 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
     calmness = (
         "**And not in vain.** In the balanced cells with 100 equal clusters at most "
         f"{percent(loudest)} % of the reports warn, of any metric but "
-        f"{', '.join(f'`{name}`' for name in LOWEST_COVERAGE)}, which always does: nothing covers "
+        f"{', '.join(f'`{name}`' for name in ALWAYS_DOUBTFUL)}, which always does: nothing covers "
         "it near its bound."
     )
     return [coverage, doubts, calmness]
@@ -1038,13 +1039,28 @@ def place(design: Design) -> str:
     )
 
 
+def coverage_warnings(rows: Sequence[Row]) -> str:
+    """Return the lowest coverage of each metric where reports warn, for the package."""
+    lowest: dict[str, float] = {}
+    for (_, name), row in defaults(rows, "value").items():
+        if row.clusters and warned_share(row) >= MOST:
+            lowest[name] = min(row.coverage, lowest.get(name, 1.0))
+    lines = [f"{name},{share:.3f}" for name, share in lowest.items() if share < ENOUGH]
+    return "\n".join(["metric,coverage", *lines]) + "\n"
+
+
 def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
-    options = parse_options("Study intervals of clusters.", "cluster-coverage", resamples=400)
+    options = parse_options(
+        "Study intervals of clusters.", "cluster-coverage", resamples=400, add_more=add_warnings
+    )
     work = partial(study, replicates=options.replicates, resamples=options.resamples)
     cells = quick_designs() if options.quick else [*designs(), *item_designs()]
     check(quick_designs())
-    publish(page(simulate(cells, work, Row, options)), options)
+    rows = simulate(cells, work, Row, options)
+    publish(page(rows), options)
+    if options.warnings:
+        options.warnings.write_text(coverage_warnings(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
