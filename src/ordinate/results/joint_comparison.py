@@ -312,8 +312,8 @@ class JointComparison:
         """Return the pairs of the family."""
         found = self.differences
         columns = (found.first, found.second, found.value, found.low, found.high)
-        columns = (*columns, self.p, self.adjusted)
-        return [self._build_pair(*row) for row in zip(*columns, strict=True)]
+        rows = zip(*columns, self.p, self.adjusted, strict=True)
+        return [self._build_pair(*row) for row in rows]
 
     def _build_pair(self, *row: Any) -> PairDifference:
         first, second, value, low, high, p, adjusted = (x.item() for x in row)
