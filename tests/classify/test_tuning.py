@@ -181,7 +181,7 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
     grouped = Experiment.open(root, columns=DataColumns(group="writer"))
     result = tune_experiment(grouped, QUICK)
     assert result.source.groups == 12
-    assert result.winner.evaluation.score.estimate.method == "t"
+    assert result.winner.evaluation.score.estimate.method == "jackknife"
     assert result.tests[0].groups == 12
     assert "Intervals take the groups for units, and the model as given." in str(result)
 

@@ -277,11 +277,11 @@ def test_coverage_of_weighted_items_has_the_limits_of_as_many_items_as_say_the_s
 
 
 @pytest.mark.parametrize("name", ["mean_interval_width", "winkler", "weighted_interval_score"])
-def test_scores_have_the_limits_of_the_delta_method(name):
+def test_scores_have_students_t_of_the_delta_methods_error(name):
     table = some_bounds(2000)
     found, metric = estimate_interval_metric(name, table), find_metric(name, PredictionIntervals)
     assert found.value == metric(table)
-    assert found.method == "delta"
+    assert found.method == "t"
     assert found.low < found.value < found.high
     assert found.width / 2 == pytest.approx(1.96 * standard_error(metric, table), rel=0.02)
 
