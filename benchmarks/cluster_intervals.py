@@ -158,7 +158,11 @@ def by_studentised(sample: Sample) -> Ends:
     least, most = by_percentile(np.sort(np.where(np.isfinite(ratio), ratio, np.nan), axis=1))
     flat = ~(error >= FLAT) | ~np.isfinite(middle)
     low, high = (
-        np.where(flat, sample.value, [from_unbounded(x, bounds) for x in middle - end * step])
+        np.where(
+            flat,
+            sample.value + 0.0 * error,
+            [from_unbounded(x, bounds) for x in middle - end * step],
+        )
         for end in (most, least)
     )
     return low, high

@@ -181,6 +181,21 @@ def test_what_needs_one_scale_is_refused_by_its_flag(flags):
     assert flags[0] in found.err
 
 
+def test_a_case_without_a_scale_is_named_before_its_labels():
+    items = write("essays.csv", [*ESSAYS, {"prompt": 4, "gold": 99, "predicted": 98}])
+    found = run("evaluate", items, "--scale-by", f"prompt={write_scales(CSV_SCALES)}")
+    assert (found.code, found.out) == (2, "")
+    assert "Case '4' has no scale. Add each case to scale_by (--scale-by)." in found.err
+
+
+def test_a_label_on_no_scale_asks_for_nothing_that_is_refused():
+    items = write("essays.csv", [*ESSAYS, {"prompt": 3, "gold": 99, "predicted": 60}])
+    found = run("evaluate", items, "--scale-by", f"prompt={write_scales(CSV_SCALES)}")
+    assert found.code == 2
+    assert "These are the labels of all scales of the cases together." in found.err
+    assert "(--scale)" not in found.err
+
+
 def test_the_file_of_scales_is_never_overwritten():
     items, scales = write("essays.csv", ESSAYS), write_scales(CSV_SCALES)
     found = run("evaluate", items, "--scale-by", f"prompt={scales}", "-o", scales, "--force")

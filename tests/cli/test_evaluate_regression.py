@@ -277,11 +277,11 @@ def test_bounds_of_groups_of_one_item_are_those_of_items():
     few = estimate_clustered_interval_metric("winkler", table[:5])
     assert few.method == "t"
     assert (
-        estimate_clustered_interval_metric("winkler", table[:1]).note == "there is one group only"
+        estimate_clustered_interval_metric("winkler", table[:1]).note == "there is one cluster only"
     )
     width = PredictionIntervals.of(y, y, y + 1, groups=np.arange(200))
     found = estimate_clustered_interval_metric("mean_interval_width", width)
-    assert found.note == "it is the same in all groups"
+    assert found.note == "it is the same in all clusters"
 
 
 def test_bounds_on_the_normalised_scale_are_turned_back(here):
@@ -415,7 +415,9 @@ def test_items_that_are_many_or_grouped_or_read_once_have_students_t(here, monke
 
     assert method(*ASKED, "--by", "family") == ["studentized"] * 3
     assert method(*ASKED, "--by", "family", "--interval-method", "delta") == ["delta"] * 3
-    assert method(*ASKED, "--by", "family", "--groups", "lab") == ["t"] * 3
+    assert method(*ASKED, "--by", "family", "--groups", "lab") == ["jackknife"] * 3
+    grouped = (*ASKED, "--by", "family", "--groups", "lab", "--interval-method")
+    assert [method(*grouped, x) for x in ("t", "jackknife")] == [["t"] * 3, ["jackknife"] * 3]
     columns = _columns() | {"id": range(N)}
     _write(here / "gold.csv", {name: columns[name] for name in ("id", "density")})
     _write(here / "predicted.csv", {name: columns[name] for name in ("id", "predicted")})

@@ -216,16 +216,17 @@ def test_groups_of_one_item_have_the_jackknife_of_items_up_to_the_small_sample(n
     assert alone.width > single.width
 
 
-def test_deletions_without_a_value_are_left_out_and_counted():
-    cells = [[[5, 1], [0, 0]], [[4, 2], [0, 0]], [[3, 0], [1, 4]]]
-    how = ConfidenceIntervals(method="jackknife")
+@pytest.mark.parametrize("method", [None, "jackknife"])
+def test_a_value_that_hangs_on_one_group_has_no_interval(method):
+    """The other deletions change it little, and say nothing of the one that would."""
+    cells = [[[5, 1], [0, 0]]] * 19 + [[[3, 0], [1, 4]]]
+    how = ConfidenceIntervals(method=method)
     found = estimate_metrics([find_metric("kendall_tau_b")], confusion(cells), how)["kendall_tau_b"]
-    assert found.undefined_share == pytest.approx(1 / 3)
-    values = [kendall([[8, 1], [1, 4]]), kendall([[7, 2], [1, 4]])]
-    value = kendall([[12, 3], [1, 4]])
-    error = math.sqrt(sum((v - value) ** 2 for v in values) / 2)
-    expected = compute_bounded_interval(value, error, (-1, 1), stats.t.ppf(0.975, 2))
-    assert (found.low, found.high) == pytest.approx(expected)
+    assert found.value == pytest.approx(kendall([[98, 19], [1, 4]]))
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert (found.method, found.undefined_share) == (None, 0.0)
+    assert found.note == "it is undefined without one of the 20 clusters"
 
 
 def kendall(cells):
@@ -239,7 +240,7 @@ def test_no_interval_where_a_value_needs_single_groups():
     how = ConfidenceIntervals(method="jackknife")
     found = estimate_metrics([find_metric("kendall_tau_b")], confusion(cells), how)["kendall_tau_b"]
     assert found.method is None
-    assert found.note == "it has no value without single clusters"
+    assert found.note == "it is undefined without one of the 2 clusters (any of 2)"
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -428,24 +429,32 @@ def evenly(count, holding=None, big=0):
         (evenly(10), None, None),
         (evenly(9), "9 clusters only", None),
         (evenly(20, holding=8), None, None),
-        (evenly(20, holding=7), None, "fewer than 8 clusters with L2"),
+        (evenly(20, holding=7), None, "fewer than 8 clusters hold L2"),
         (evenly(20, holding=0), None, "gold without L2"),
         (evenly(20, big=30), "one cluster has 33 % of the items", None),
         (evenly(40, big=5), None, None),
-        (evenly(9, holding=3), "9 clusters only", "fewer than 8 clusters with L2"),
+        (evenly(9, holding=3), "9 clusters only", "fewer than 8 clusters hold L2"),
     ],
 )
 def test_intervals_of_groups_say_what_makes_them_unsure(batch, everywhere, over_levels):
     names = ("accuracy", "cem_ord", "macro_accuracy", "f1_macro", "min_sensitivity", "mae", "mcc")
     for name, found in estimate_metrics([find_metric(n) for n in names], batch).items():
         sure = name in {"accuracy", "cem_ord"}
-        notes = [everywhere, None if sure else over_levels]
-        assert found.note == ("; ".join(filter(None, notes)) or None), name
+        doubts = "; ".join(filter(None, [everywhere, None if sure else over_levels]))
+        assert found.note == (f"unsure: {doubts}" if doubts else None), name
+
+
+@pytest.mark.parametrize("method", ["jackknife", "t", "percentile"])
+def test_naming_a_method_takes_no_doubt_away(method):
+    batch, how = evenly(9, holding=3), ConfidenceIntervals(method=method, resamples=200)
+    usual, named = (estimate_metrics([find_metric("mae")], batch, x)["mae"] for x in (None, how))
+    assert named.method == method
+    assert named.note == usual.note == "unsure: 9 clusters only; fewer than 8 clusters hold L2"
 
 
 def test_a_metric_that_nothing_covers_says_how_badly():
     found = estimate_metrics([find_metric("nmd")], evenly(40))["nmd"]
-    assert found.note == "95 % intervals cover as little as 10 %"
+    assert found.note == "unsure: 95 % intervals cover as little as 10 %"
 
 
 # --- Student's t of linearised groups ------------------------------------------------------------
@@ -464,7 +473,7 @@ def test_two_groups_get_students_t_with_one_degree_of_freedom():
     half = stats.t.ppf(0.975, 1) * group_error(shift, groups)
     found = estimate_metrics([find_metric("bias")], batch, ConfidenceIntervals(method="t"))["bias"]
     assert found.method == "t"
-    assert found.note is None
+    assert found.note.startswith("unsure: 2 clusters only")
     assert half > 3  # Student's variable reaches beyond the scale, which has three steps
     assert (found.low, found.high) == (-3, 3)
     half = stats.t.ppf(0.8, 1) * group_error(shift, groups)
@@ -498,7 +507,6 @@ def test_few_groups_get_students_t_with_one_degree_less_than_groups(count, level
     assert [found["accuracy"].low, found["accuracy"].high] == pytest.approx(expected, rel=1e-6)
     for result in found.values():
         assert result.method == "t"
-        assert result.note is None
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -569,7 +577,7 @@ def test_one_group_has_no_interval_and_says_why(method):
             name
         ]
         assert found.method is None
-        assert found.note == "there is one group only"
+        assert found.note == "there is one cluster only"
         assert math.isnan(found.low)
         assert math.isnan(found.high)
         assert found.value == pytest.approx(float(find_metric(name)(batch.pooled)))
@@ -582,7 +590,7 @@ def test_a_group_whose_items_were_all_dropped_is_no_group(name):
     batch = ConfusionMatrix.count_by_group(gold, predicted, scale_of(2), groups, missing="drop")
     found = estimate_metrics([find_metric(name)], batch)[name]
     assert found.method is None
-    assert found.note == "there is one group only"
+    assert found.note == "there is one cluster only"
 
 
 def test_empty_groups_are_no_degrees_of_freedom():
@@ -591,7 +599,7 @@ def test_empty_groups_are_no_degrees_of_freedom():
     first, second = (estimate_metrics([find_metric("mae")], b)["mae"] for b in (batch, empty))
     assert first.method == second.method == "jackknife"
     assert first.note == second.note
-    assert first.note.startswith("8 clusters only")
+    assert first.note.startswith("unsure: 8 clusters only")
     assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-9)
 
 
@@ -669,7 +677,7 @@ def test_methods_of_levels_are_refused_for_metrics_of_other_making(method, name,
 
 def test_the_jackknife_is_refused_without_groups():
     table = confusion(sample(SIZE, 50, seed=1))
-    with pytest.raises(BadOption, match="'jackknife' does not fit mae: there are no groups"):
+    with pytest.raises(BadOption, match="'jackknife' does not fit mae: there are no clusters"):
         estimate_metrics([find_metric("mae")], table, ConfidenceIntervals(method="jackknife"))
 
 
@@ -677,7 +685,7 @@ def test_the_jackknife_is_refused_without_groups():
 @pytest.mark.parametrize("method", [None, "percentile", "bca", "t"])
 def test_stratified_intervals_of_groups_are_refused_whatever_the_method(count, method):
     batch = grouped(count, seed=16)[3]
-    with pytest.raises(BadOption, match="Groups are drawn whole"):
+    with pytest.raises(BadOption, match="Clusters are drawn whole"):
         estimate_metrics(
             [find_metric("mae")], batch, ConfidenceIntervals(method=method, stratified=True)
         )

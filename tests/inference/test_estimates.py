@@ -320,8 +320,8 @@ MISFITS = [
     ("simultaneous", "accuracy", "it is not the worst of gold levels"),
     ("simultaneous", "macro_mae", "it is not the worst of gold levels"),
     ("simultaneous", "uoc", "it is not the worst of gold levels"),
-    ("t", "mae", "there are no groups"),
-    ("t", "purity", "there are no groups|it has no derivative"),
+    ("t", "mae", "there are no clusters"),
+    ("t", "purity", "there are no clusters|it has no derivative"),
 ]
 
 

@@ -284,5 +284,5 @@ def test_the_same_rule_tells_groups_from_items():
 
 def test_groups_cannot_be_stratified():
     batch = grouped(3, 60, 9, seed=1)[3]
-    with pytest.raises(BadOption, match="Groups are drawn whole"):
+    with pytest.raises(BadOption, match="Clusters are drawn whole"):
         make_resampler(batch, stratified=True)

@@ -339,6 +339,21 @@ def test_few_groups_leave_a_system_without_a_value_without_one():
     assert not np.isnan(values[:, :2]).any()
 
 
+def test_a_system_that_hangs_on_one_group_has_no_draws():
+    """It predicts one level outside of a single group, without which it has no tau."""
+    gold, systems, groups = few_groups(7)
+    hanging = np.where(groups == 0, gold, 1).tolist()
+    names = ["kendall_tau_b", "mae"]
+    metrics = [find_metric(name) for name in names]
+    panel = panel_of(gold, systems | {"hanging": hanging}, SIZE, groups=groups.tolist())
+    tau, mae = (resample_jointly(panel, metrics, Resampling(2000))[name] for name in names)
+    assert np.isnan(tau[:, 2]).all()
+    assert not np.isnan(mae).any()
+    alone = panel_of(gold, systems, SIZE, groups=groups.tolist())
+    expected = resample_jointly(alone, metrics, Resampling(2000))["kendall_tau_b"]
+    assert np.cov(tau[:, :2].T) == pytest.approx(np.cov(expected.T), rel=0.4)
+
+
 @pytest.mark.parametrize("modelled", ["few groups", "many rows"])
 def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(modelled):
     gold, systems, groups = few_groups(7)

@@ -335,7 +335,7 @@ def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
         ("wilson", "the items are no plain counts"),
         ("dirichlet", "the items are no plain counts"),
         ("jeffreys", "the items are no plain counts"),
-        ("t", "there are no groups"),
+        ("t", "there are no clusters"),
     ],
 )
 def test_methods_for_counts_are_refused_for_weights(method, reason):

@@ -258,6 +258,8 @@ def test_labels_of_another_case_and_cases_without_a_scale_are_refused():
     few = {case: scale for case, scale in SCALES.items() if case != "letter"}
     with pytest.raises(BadOption, match="Case 'letter' has no scale"):
         evaluate_cases(gold, predicted, cases, few)
+    with pytest.raises(BadOption, match="Case 'note' has no scale"):  # before its labels
+        evaluate_cases([*gold, "X"], [*predicted, "Y"], [*cases, "note"], SCALES)
     predicted[cases.index("letter")] = 40
     with pytest.raises(OffScale, match=r"40 \(predicted, in case 'letter'\) is not on the scale"):
         evaluate_cases(gold, predicted, cases, SCALES)

@@ -213,7 +213,25 @@ def test_one_group_is_nothing_to_compare_with_and_the_report_says_so(metric):
     assert {one.rank for one in board.standings} == {None}
     assert board.notes[0] in words(result)
     for one in board.standings:
-        assert one.estimate.note == "there is one group only"
+        assert one.estimate.note == "there is one cluster only"
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_a_system_that_hangs_on_one_group_is_not_compared_and_the_others_are():
+    groups = np.arange(150) % 12
+    hanging = [gold if k == 0 else GOLD[0] for gold, k in zip(GOLD, groups, strict=True)]
+    systems = {"hanging": hanging} | SYSTEMS
+    result = compared(GOLD, systems, "kendall_tau_b", groups=groups.tolist())
+    board = result.leaderboards["kendall_tau_b"]
+    found = board.get_standing("hanging")
+    assert not math.isnan(found.estimate.value)
+    assert (found.rank, found.estimate.method) == (None, None)
+    assert found.estimate.note == "it is undefined without one of the 12 clusters"
+    assert board.notes[0] == "Not compared: hanging, with no value without one of the clusters."
+    assert {pair.first for pair in board.pairs} | {pair.second for pair in board.pairs} == {
+        *SYSTEMS
+    }
+    assert not any(math.isnan(pair.low) for pair in board.pairs)
     json.dumps(result.to_dict(), allow_nan=False)
 
 

@@ -337,9 +337,9 @@ def test_groups_widen_the_limits():
     items, grouped = (evaluate_regression(y, p, "bias,rmse", groups=g) for g in (None, codes))
     assert grouped.metrics["bias"].width > 3 * items.metrics["bias"].width
     assert grouped.metrics["bias"].value == pytest.approx(items.metrics["bias"].value)
-    assert grouped.metrics["bias"].method == "t"
+    assert grouped.metrics["bias"].method == "jackknife"
     assert "Items come in 20 clusters." in words(str(grouped))
-    assert "So few groups" not in words(str(grouped))
+    assert "So few clusters" not in words(str(grouped))
     few = evaluate_regression(y, p, "bias", groups=np.arange(400) % 5)
     assert "So few clusters leave the intervals unsure." in words(str(few))
 
@@ -366,7 +366,7 @@ def test_draws_of_items_are_not_drawn_of_groups():
         evaluate_regression([1.0, 2.0], [1.0, 3.0], groups=["a", "b"], interval=how)
     y, p = heavy(60)
     clustered = evaluate_regression(y, p, "rmse", groups=np.arange(60) % 30)
-    assert clustered.metrics["rmse"].method == "t"
+    assert clustered.metrics["rmse"].method == "jackknife"
 
 
 def test_summaries_and_labels_have_no_items_to_resample():

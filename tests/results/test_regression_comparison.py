@@ -263,7 +263,7 @@ def test_copies_of_items_in_a_group_add_no_surety():
 
 def test_one_group_compares_nothing():
     result = compare_regression(Y, MODELS, groups=["same"] * N)
-    assert {found.estimate.note for found in result.differences} == {"there is one group only"}
+    assert {found.estimate.note for found in result.differences} == {"there is one cluster only"}
     assert {found.verdict for found in result.differences} == {"untested"}
 
 

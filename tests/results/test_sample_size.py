@@ -131,7 +131,7 @@ def test_items_that_come_in_groups_are_worth_less():
     grouped = planned("mae", 0.1, gold * 10, many, groups=groups)
     assert grouped.spread == pytest.approx(math.sqrt(10) * alone.spread, rel=0.1)
     assert grouped.needed == pytest.approx(10 * alone.needed, rel=0.2)
-    assert "groups like these" in " ".join(str(grouped).split())
+    assert "clusters like these" in " ".join(str(grouped).split())
 
 
 @pytest.mark.parametrize("count", [3, 5, 12, 29])
@@ -146,7 +146,7 @@ def test_few_groups_spread_like_the_sums_of_groups_and_not_like_the_tails_of_stu
 
 
 def test_one_group_is_nothing_to_plan_from():
-    with pytest.raises(NotApplicable, match=r"group|no variation"):
+    with pytest.raises(NotApplicable, match=r"two clusters or more"):
         planned(groups=["one"] * 400)
 
 
@@ -395,15 +395,20 @@ def test_a_plan_says_how_far_it_can_be_trusted():
     gold = [GOLD[k] for k in few]
     systems = {name: [answers[k] for k in few] for name, answers in SYSTEMS.items()}
     assert 0 < gold.count(SIZE - 1) < 10
-    general, rare = planned("macro_mae", 0.05, gold, systems).notes
-    assert f"of {len(few)} items is" in general
-    assert "The pilot has few items of L3, and macro_mae averages over levels" in rare
+    (rare,) = planned("macro_mae", 0.05, gold, systems).notes
+    assert f"of {len(few)} items is" in rare
+    assert "It has few items of L3, and macro_mae averages over levels" in rare
+    assert rare.count("95 % intervals") == 1  # one range, that of such pilots
     often = planned("macro_mae", 0.05, gold * 5, {k: x * 5 for k, x in systems.items()})
     assert 10 < (gold * 5).count(SIZE - 1) < 50  # still rare beside the others
-    assert "few items of L3" in often.notes[1]
+    assert "few items of L3" in often.notes[0]
     assert len(planned("mae", 0.05, gold, systems).notes) == 1
     (grouped,) = planned("mae", 0.05, groups=[k % 12 for k in range(400)]).notes
-    assert "how sure a pilot of 12 groups is" in grouped
+    assert "how sure a pilot of 12 clusters is" in grouped
+    assert "It is smaller than any studied (20 clusters" in grouped
+    (tiny,) = planned("mae", 0.05, GOLD[:20], {k: x[:20] for k, x in SYSTEMS.items()}).notes
+    assert "a pilot of 20 items is" in tiny
+    assert "It is smaller than any studied (100 items" in tiny
     assert planned().notes == ()
 
 
@@ -543,6 +548,7 @@ def test_a_metric_that_most_draws_leave_undefined_is_nothing_to_plan_from():
     gold, one, other = ([int(k == place) for k in range(40)] for place in range(3))
     with pytest.raises(NotApplicable, match="kendall_tau_b is undefined in most resamples"):
         planned("kendall_tau_b", gold=gold, systems={"a": one, "b": other})
+    assert planned("kendall_tau_b", gold=gold, systems={"a": one}).values["a"] < 0
     near = [1, 1, *gold[2:]]
     assert planned("kendall_tau_b", gold=gold, systems={"a": near}).values["a"] < 1
 

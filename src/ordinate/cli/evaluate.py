@@ -236,6 +236,7 @@ def _evaluate_scaled_cases(
     from ordinate.results.case_averages import Cases
     from ordinate.results.case_scales import (
         average_scaled_cases,
+        check_case_scales,
         explain_joined_scales,
         join_scales,
     )
@@ -248,6 +249,7 @@ def _evaluate_scaled_cases(
             LabelColumns(**given, renamed=read_renamed_labels(options)),
             join_scales(scales.values()),
             options.missing or "error",
+            check_groups=lambda names: check_case_scales(names, scales),
             watch=watch_queries,
         )
     assert found.groups is not None  # noqa: S101 - cases are the groups
@@ -290,11 +292,7 @@ def _evaluate_calibration(
     from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
     from ordinate.readers.reliability import count_probabilities
     from ordinate.results import Origin
-    from ordinate.results.calibration import (
-        NOT_CLUSTERED_NOTE,
-        Calibration,
-        collect_required_parts,
-    )
+    from ordinate.results.calibration import Calibration, collect_required_parts
 
     selected = _select_scores(metrics, required)
     bins = _find_bins(selected)
@@ -309,14 +307,12 @@ def _evaluate_calibration(
         blocks=JACKKNIFE_BLOCKS,
         watch=watch_queries,
     )
-    intervals = _parse_intervals(options)
-    clustered = columns.groups is not None and intervals is not None
     result = Calibration.from_blocks(
         found.blocks,
         selected,
         bins=bins,
-        interval=intervals,
-        notes=(NOT_CLUSTERED_NOTE,) if clustered else (),
+        interval=_parse_intervals(options),
+        clustered=columns.groups is not None,
     )
     predicted = f"the most probable of {', '.join(found.columns)}"
     return result, Origin(found.gold, predicted, found.files, found.match_counts, found.notes)

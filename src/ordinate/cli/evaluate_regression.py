@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
 STUDENTIZED = "studentized"
-METHODS = ("delta", "t", STUDENTIZED)
+METHODS = ("delta", "t", "jackknife", STUDENTIZED)
 RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
-NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the groups."
+NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the clusters."
 EXAMPLES = """examples:
   ordinate evaluate-regression densities.csv --target density --predicted model --unit kg/m³
   ordinate evaluate-regression densities.csv --target density --lower low --upper high --by family
@@ -80,7 +80,8 @@ def add_to(commands: Any) -> None:
         metavar="METHOD",
         choices=METHODS,
         help=f"{', '.join(METHODS)} (default: studentized, which resamples items, for up to "
-        "100,000 of them and 20 subgroups in files without --groups; t for others)",
+        "100,000 of them and 20 subgroups in files without --groups; jackknife with --groups; t "
+        "for others)",
     )
     group = parser.add_argument_group("output")
     add_output_options(group)

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
-from ordinate.inference.delta_method import BLOCK_SIZE, normal_quantile
+from ordinate.inference.delta_method import BLOCK_SIZE, compute_bounded_interval
 from ordinate.inference.distributions import student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
+from ordinate.inference.small_samples import count_effective_items
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 FEWEST_KNOWN_SHARE = 0.5  # of the cases must have a standard error of their own
 FLAT_SPREAD = 1e-12  # a spread of nothing
+FEW_ITEMS = 20  # in a case, below which intervals over items are rough
 SAMPLED_METHOD, FIXED_METHOD = "t_over_cases", "items_of_cases"
 
 
@@ -61,7 +63,7 @@ def measure_cases(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
 
 def compute_case_values(metric: Metric, cases: ConfusionMatrix) -> CaseValues:
     """Return a metric in each case of a batch, without the standard errors."""
-    unknown, sizes = np.full(cases.shape, np.nan), _count_effective_items(cases)
+    unknown, sizes = np.full(cases.shape, np.nan), _count_case_items(cases)
     try:
         values = np.asarray(metric(cases), float)
     except NotApplicable as reason:
@@ -82,7 +84,7 @@ def estimate_item_errors(
     counted = cases.has_integer_weights
     weights = cases.weights.reshape(len(cases.weights), -1)
     case, cell = np.nonzero(weights)
-    size = _count_effective_items(cases)
+    size = _count_case_items(cases)
     squares = weights if counted else cases.squares.reshape(weights.shape)
     with np.errstate(invalid="ignore", divide="ignore"):  # without items, or their number unknown
         item = np.ones_like(weights) if counted else weights / cases.items.reshape(weights.shape)
@@ -96,11 +98,10 @@ def estimate_item_errors(
         return np.where(size > 1.0, np.sqrt(variance), np.nan)
 
 
-def _count_effective_items(cases: ConfusionMatrix) -> Array:
-    """Return how many equally heavy items carry as much as those of each case [C]."""
+def _count_case_items(cases: ConfusionMatrix) -> Array:
+    """Return the effective number of items of each case [C]."""
     squares = cases.weights if cases.has_integer_weights else cases.squares
-    with np.errstate(invalid="ignore", divide="ignore"):  # without items, or their number unknown
-        return np.asarray(cases.total**2 / squares.sum(axis=(-2, -1)))
+    return count_effective_items(cases.total, squares.sum(axis=(-2, -1)))
 
 
 def _leave_out_items(
@@ -135,7 +136,8 @@ def average_cases(
     """Return the mean over cases with its interval: cases as the sample, or fixed and their items.
 
     Cases as the sample: se² = Σ(θ_c - m)² / C(C - 1), with Student's t; the noise of items is in it
-    already. Cases fixed: se² = Σ se_c² / C². The two are never added.
+    already. Cases fixed: se² = Σ se_c² / C², Student's t at Satterthwaite's degrees of freedom,
+    on the scale without bounds. The two are never added.
 
     >>> found = CaseValues(np.array([0.5, 0.6, 0.7, np.nan]), np.array([0.1, 0.1, 0.1, np.nan]))
     >>> average = average_cases(found, 0.95, (0, 1))
@@ -144,36 +146,37 @@ def average_cases(
     """
     known = ~np.isnan(found.values)
     values, errors = found.values[known], found.errors[known]
-    sizes = None if found.sizes is None else found.sizes[known]
+    sizes = np.full(values.shape, np.inf) if found.sizes is None else found.sizes[known]
     if not len(values):
         nothing = make_point_estimate(math.nan, found.reason or "no case has a value")
         return CaseAverage(nothing, math.nan, math.nan, 0)
     with np.errstate(invalid="ignore"):  # a case may be infinitely bad
         mean = float(values.mean())
         spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    noise = _average_noise(errors, sizes)
+    variances = _estimate_item_variances(errors, sizes)
+    noise = float(variances.mean())
     true_spread = math.sqrt(max(0.0, spread**2 - noise)) if _is_known(spread, noise) else math.nan
     if fixed:
-        estimate = _estimate_over_items(mean, noise, errors, level, bounds)
+        estimate = _estimate_over_items(mean, variances, errors, sizes, level, bounds)
     else:
         estimate = _estimate_over_cases(mean, spread, len(values), level, bounds)
     return CaseAverage(estimate, spread, true_spread, len(values))
 
 
-def _average_noise(errors: Array, sizes: Array | None) -> float:
-    """Return the mean se_c² over cases; nan where too few have one.
+def _estimate_item_variances(errors: Array, sizes: Array) -> Array:
+    """Return se_c² of each case; nan where too few have one.
 
     The others are taken for as noisy, item by item, as these: se_c² = σ² / n_c with the pooled σ²
-    within cases.
+    within cases. A case whose items are all alike keeps its 0: the mean over cases is right.
     """
     known = ~np.isnan(errors)
     if known.all():
-        return float((errors**2).mean())
-    if sizes is None or known.sum() < FEWEST_KNOWN_SHARE * len(errors):
-        return math.nan
+        return errors**2
+    if np.isinf(sizes).any() or known.sum() < FEWEST_KNOWN_SHARE * len(errors):
+        return np.full(errors.shape, np.nan)
     freedom = sizes[known] - 1.0
     pooled = (freedom * sizes[known] * errors[known] ** 2).sum() / freedom.sum()
-    return float(np.where(known, errors**2, pooled / sizes).mean())
+    return np.where(known, errors**2, pooled / sizes)
 
 
 def _estimate_over_cases(
@@ -187,32 +190,45 @@ def _estimate_over_cases(
         why = "every case has the same value" if math.isfinite(spread) else "a case is infinite"
         return make_point_estimate(mean, why)
     reach = student_quantile(level, count - 1) * spread / math.sqrt(count)
-    return _make_estimate(mean, reach, bounds, SAMPLED_METHOD)
+    low, high = np.clip((mean - reach, mean + reach), *bounds).tolist()
+    return Estimate(mean, low, high, SAMPLED_METHOD)
 
 
 def _estimate_over_items(
-    mean: float, noise: float, errors: Array, level: float | None, bounds: tuple[float, float]
+    mean: float,
+    variances: Array,
+    errors: Array,
+    sizes: Array,
+    level: float | None,
+    bounds: tuple[float, float],
 ) -> Estimate:
     if level is None:
         return make_point_estimate(mean)
-    unknown = int(np.isnan(errors).sum())
+    noise, unknown = float(variances.mean()), int(np.isnan(errors).sum())
     if not noise > FLAT_SPREAD**2:
         why = "its items leave no error in any case"
         if math.isnan(noise):
             why = f"{unknown:,} of {len(errors):,} cases have no standard error of their own"
         return make_point_estimate(mean, why)
-    note = None
+    if not math.isfinite(mean):
+        return make_point_estimate(mean, "a case is infinite")
+    reach = student_quantile(level, _count_freedom(variances, sizes))
+    low, high = compute_bounded_interval(mean, math.sqrt(noise / len(errors)), bounds, reach)
+    doubts = []
     if unknown:
-        note = f"{unknown:,} cases without a standard error are taken for as noisy as the others"
-    reach = normal_quantile(level) * math.sqrt(noise / len(errors))
-    return _make_estimate(mean, reach, bounds, FIXED_METHOD, note)
+        doubts.append(
+            f"{unknown:,} cases without a standard error are taken for as noisy as the others"
+        )
+    if few := int((sizes < FEW_ITEMS).sum()):
+        doubts.append(f"{few:,} of {len(sizes):,} cases have fewer than {FEW_ITEMS} items")
+    return Estimate(mean, low, high, FIXED_METHOD, note="; ".join(doubts) or None)
 
 
-def _make_estimate(
-    mean: float, reach: float, bounds: tuple[float, float], method: str, note: str | None = None
-) -> Estimate:
-    low, high = np.clip((mean - reach, mean + reach), *bounds).tolist()
-    return Estimate(mean, low, high, method, note=note)
+def _count_freedom(variances: Array, sizes: Array) -> float:
+    """Return Satterthwaite's degrees of freedom of a sum of variances, each with n_c - 1."""
+    own = np.maximum(sizes - 1.0, 1.0)
+    doubt = float((variances**2 / own).sum())
+    return float(variances.sum()) ** 2 / doubt if doubt > 0 else math.inf
 
 
 def _is_known(*numbers: float) -> bool:

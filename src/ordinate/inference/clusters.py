@@ -16,6 +16,7 @@ from ordinate.inference.small_samples import (
     MOST_LEVELS,
     aggregates_levels,
     compute_item_costs,
+    count_effective_items,
     score_interval,
 )
 from ordinate.metrics import Metric
@@ -47,18 +48,30 @@ def delete_each_cluster(metric: Metric, clusters: ConfusionMatrix) -> Array:
 def jackknife_error(value: ArrayLike, without: Array) -> Array:
     """Return the standard error of a value from the values [..., G] without each cluster.
 
-    Deletions that leave no value are left out.
+    It is nan where a deletion leaves no value: all may hang on the cluster that is deleted.
     """
+    count = without.shape[-1]
     squares = (without - np.asarray(value)[..., None]) ** 2
-    count = np.isfinite(squares).sum(axis=-1)
-    share = np.divide(count - 1.0, count, out=np.full(count.shape, np.nan), where=count > 1)
-    return np.sqrt(share * np.nansum(squares, axis=-1))[()]
+    return np.sqrt((count - 1.0) / count * squares.sum(axis=-1))[()]
 
 
 def correct_bias(value: ArrayLike, without: Array) -> Array:
     """Return the jackknife's value without bias, from the values [..., G] without each cluster."""
-    count = np.isfinite(without).sum(axis=-1)
-    return (count * np.asarray(value) - (count - 1) * np.nanmean(without, axis=-1))[()]
+    count = without.shape[-1]
+    return (count * np.asarray(value) - (count - 1) * without.mean(axis=-1))[()]
+
+
+def explain_undefined_deletions(without: Array) -> str | None:
+    """Say which of the clusters leave a metric without a value when deleted, if any does.
+
+    >>> explain_undefined_deletions(np.array([0.1, 0.2, np.nan]))
+    'it is undefined without one of the 3 clusters'
+    """
+    bad = int(np.isnan(without).sum())
+    if not bad:
+        return None
+    any_of = f" (any of {bad})" if bad > 1 else ""
+    return f"it is undefined without one of the {len(without)} clusters{any_of}"
 
 
 def is_biased(metric: Metric) -> bool:
@@ -167,7 +180,7 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     moves = np.divide(sums, rest, out=np.zeros_like(sums), where=others).sum(axis=-1)
     clustered = (count - 1.0) / count * (moves**2).sum(axis=-1)
     alone = ((trials.squares * residual**2).sum(axis=-1) / some**2).sum(axis=-1)
-    items = _count_effective_items(trials)
+    items = _count_level_items(trials)
     wilson = span**2 * share * (1.0 - share) / np.where(items > 0, items, np.inf)
     binomial, variance = wilson.sum(axis=-1), np.maximum(alone, clustered)
     known = variance > FLAT_ERROR * binomial
@@ -175,10 +188,11 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     return np.where(known, ratio, items.sum(axis=-1) / count)
 
 
-def _count_effective_items(trials: LevelTrials) -> Array:
-    """Return the number of equally heavy items [..., L] that carry as much as those of a level."""
-    n, squares = trials.cells.sum(axis=(CLUSTER_AXIS, -1)), trials.squares.sum(axis=-1)
-    return np.divide(n**2, squares, out=np.zeros_like(n), where=squares > 0)
+def _count_level_items(trials: LevelTrials) -> Array:
+    """Return the effective number of items [..., L] of each level."""
+    return count_effective_items(
+        trials.cells.sum(axis=(CLUSTER_AXIS, -1)), trials.squares.sum(axis=-1)
+    )
 
 
 def compute_level_bounds(
@@ -191,7 +205,7 @@ def compute_level_bounds(
     """
     effect = compute_design_effect(trials) if effect is None else effect
     share, least, span, n = _compute_level_shares(trials)
-    size = np.where(n > 0, _count_effective_items(trials) / effect[..., None], np.nan)
+    size = np.where(n > 0, _count_level_items(trials) / effect[..., None], np.nan)
     ends = share, *score_interval(share, size, np.asarray(reach)[..., None])
     value, low, high = (trials.convert(np.where(n > 0, least + span * end, np.nan)) for end in ends)
     return value, low, high
@@ -230,18 +244,28 @@ LOWEST_COVERAGE = {"nmd": 0.1}
 
 def describe_cluster_doubts(metric: Metric, clusters: ConfusionMatrix) -> str | None:
     """Say what makes an interval of clusters unsure, if anything does: the study's thresholds."""
-    size = clusters.total
-    count, largest = len(size), float(size.max() / size.sum())
-    doubts = [f"{count} clusters only"] if count < VERY_FEW_CLUSTERS else []
-    if largest > LARGEST_SHARE:
-        doubts.append(f"one cluster has {100 * largest:.0f} % of the items")
+    doubts = list_size_doubts(clusters.total)
     if depends_on_rare_levels(metric):
         doubts += _describe_rare_levels(clusters)
     if metric.name in LOWEST_COVERAGE:
         doubts.append(
             f"95 % intervals cover as little as {100 * LOWEST_COVERAGE[metric.name]:.0f} %"
         )
-    return "; ".join(doubts) or None
+    return join_doubts(doubts)
+
+
+def list_size_doubts(sizes: Array) -> list[str]:
+    """Return what makes clusters of these sizes [G] unsure: too few of them, or a large one."""
+    count, largest = len(sizes), float(sizes.max() / sizes.sum())
+    doubts = [f"{count} clusters only"] if count < VERY_FEW_CLUSTERS else []
+    if largest > LARGEST_SHARE:
+        doubts.append(f"one cluster has {100 * largest:.0f} % of the items")
+    return doubts
+
+
+def join_doubts(doubts: list[str]) -> str | None:
+    """Return doubts as a note, None where there are none."""
+    return f"unsure: {'; '.join(doubts)}" if doubts else None
 
 
 def depends_on_rare_levels(metric: Metric) -> bool:
@@ -255,7 +279,7 @@ def _describe_rare_levels(clusters: ConfusionMatrix) -> list[str]:
     absent, rare = names[holding == 0], names[(holding > 0) & (holding < FEWEST_HOLDING)]
     doubts = []
     if len(rare):
-        doubts.append(f"fewer than {FEWEST_HOLDING} clusters with {', '.join(rare)}")
+        doubts.append(f"fewer than {FEWEST_HOLDING} clusters hold {', '.join(rare)}")
     if len(absent):
         doubts.append(f"gold without {', '.join(absent)}")
     return doubts

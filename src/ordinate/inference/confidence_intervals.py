@@ -17,6 +17,7 @@ from ordinate.inference.clusters import (
     correct_bias,
     delete_each_cluster,
     describe_cluster_doubts,
+    explain_undefined_deletions,
     is_biased,
     jackknife_error,
     list_level_trials,
@@ -193,7 +194,7 @@ class _IntervalEstimator:
             raise BadOption("Clusters are a batch of confusion matrices with one leading axis.")
         if self.clustered and settings.stratified:
             raise BadOption(
-                "Groups are drawn whole, so resamples cannot be stratified by gold level."
+                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
             )
         self.source = source[source.total > 0] if self.clustered else source
         self.settings, self.progress = settings, progress
@@ -247,18 +248,19 @@ class _IntervalEstimator:
         if np.isnan(self.matrix.squares).any() and not self.clustered:
             return "the number of items behind these weights is unknown"
         if self.clustered and len(self.source.weights) < 2:
-            return "there is one group only"
+            return "there is one cluster only"
         return None
 
     def _plan_method(self, metric: Metric) -> tuple[IntervalMethod, str | None]:
         """Return the method for a metric, and why, where it is not the usual one."""
         requested = self.settings.method
-        if requested is not None:
-            misfit = self._explain_misfit(metric, requested)
-            return (requested, None) if misfit is None else (self._choose_method(metric), misfit)
-        method = self._choose_method(metric)
+        misfit = None if requested is None else self._explain_misfit(metric, requested)
+        method = requested if requested and misfit is None else self._choose_method(metric)
         if self.clustered:
-            return method, describe_cluster_doubts(metric, self.source)
+            doubts = describe_cluster_doubts(metric, self.source)
+            return method, "; ".join(filter(None, (misfit, doubts))) or None
+        if requested is not None:
+            return method, misfit
         notes = [None if self.matrix.has_integer_weights else "fractional weights"]
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
@@ -300,9 +302,9 @@ class _IntervalEstimator:
             "wilson": [(not metric.share, MISFITS_OF_LEVELS["wilson"])],
             "mover": [(metric.macro != "mean", MISFITS_OF_LEVELS["mover"])],
             "simultaneous": [(metric.macro != "worst", MISFITS_OF_LEVELS["simultaneous"])],
-            "jackknife": [(not self.clustered, "there are no groups")],
+            "jackknife": [(not self.clustered, "there are no clusters")],
             "t": [
-                (not self.clustered, "there are no groups"),
+                (not self.clustered, "there are no clusters"),
                 (not metric.smooth, NO_DERIVATIVE_NOTE),
             ],
             "bca": [
@@ -386,15 +388,13 @@ class _IntervalEstimator:
 
     def _jackknife_interval(self, metric: Metric, note: str | None) -> Estimate:
         value = self.values[metric.expression]
-        without = {metric.expression: delete_each_cluster(metric, self.source)}
-        values, undefined, reason = self._select_defined(metric, without)
-        if reason or len(values) < 2:
-            why = "it has no value without single clusters"
-            return make_point_estimate(value, why, undefined)
-        error, reach = float(jackknife_error(value, values)), self._student_reach()
-        centre = float(correct_bias(value, values)) if is_biased(metric) else value
+        without = delete_each_cluster(metric, self.source)
+        if reason := explain_undefined_deletions(without):
+            return make_point_estimate(value, reason)
+        error, reach = float(jackknife_error(value, without)), self._student_reach()
+        centre = float(correct_bias(value, without)) if is_biased(metric) else value
         bounds = self._reach_from(metric, error, reach, float(np.clip(centre, *metric.bounds)))
-        return self._build_estimate(metric, bounds, "jackknife", note, undefined)
+        return self._build_estimate(metric, bounds, "jackknife", note)
 
     def _student_reach(self, level: float | None = None) -> float:
         return student_quantile(level or self.settings.level, len(self.source.weights) - 1)

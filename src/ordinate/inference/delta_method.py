@@ -99,8 +99,8 @@ def compute_bounded_interval(
     >>> round(low, 3), round(high, 3)
     (0.752, 0.964)
     """
-    slope = float(compute_unbounded_slope(value, bounds))
-    if error * slope > 1.0:
+    slope = math.inf if value in bounds else float(compute_unbounded_slope(value, bounds))
+    if math.isinf(slope) or error * slope > 1.0:
         low, high = value - quantile * error, value + quantile * error
         return max(low, bounds[0]), min(high, bounds[1])
     half, middle = quantile * error * slope, float(to_unbounded(value, bounds))

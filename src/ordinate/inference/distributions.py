@@ -7,7 +7,7 @@ from ordinate.inference.delta_method import normal_quantile
 
 FEW_CLUSTERS, VERY_FEW_CLUSTERS = 30, 10  # below the second, no interval is reliable
 NO_STUDENT_NOTE = (
-    f"fewer than {FEW_CLUSTERS} items or groups have Student's t, which needs SciPy: "
+    f"fewer than {FEW_CLUSTERS} items or clusters have Student's t, which needs SciPy: "
     "pip install 'ordinate[stats]'"
 )
 

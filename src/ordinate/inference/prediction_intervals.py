@@ -73,13 +73,13 @@ def estimate_clustered_interval_metric(
     clusters = groups[groups.total > 0]
     value, count = float(metric(groups.pooled)), len(clusters.items)
     reason = NO_ITEMS_NOTE if math.isnan(value) else UNBOUNDED_NOTE if math.isinf(value) else None
-    reason = reason or ("there is one group only" if count < 2 else None)
+    reason = reason or ("there is one cluster only" if count < 2 else None)
     if reason is not None:
         return make_point_estimate(value, reason)
     pulls = np.asarray(clusters.total * (metric(clusters) - value))
     error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) / float(clusters.total.sum())
     if error <= ROUNDING_SHARE * abs(value) or value in metric.bounds:
-        return make_point_estimate(value, "it is the same in all groups")
+        return make_point_estimate(value, "it is the same in all clusters")
     return estimate_from_error(value, error, metric.bounds, count, level)
 
 

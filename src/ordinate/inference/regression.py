@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference.bootstrap import studentised_interval
+from ordinate.inference.clusters import (
+    explain_undefined_deletions,
+    jackknife_error,
+    join_doubts,
+    list_size_doubts,
+)
 from ordinate.inference.confidence_intervals import ConfidenceIntervals, IntervalMethod
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
@@ -22,10 +28,12 @@ from ordinate.summaries.regression import HIGHEST_ORDER, MOMENT_POWERS, CentralS
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 STUDENTIZED: IntervalMethod = "studentized"
+JACKKNIFE: IntervalMethod = "jackknife"
 MOMENT_BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
 RELATIVE_STEP = 1e-5
 COMPLEX_STEP = 1e-20j
 NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
+ROUNDING_ERROR = 1e-12  # of a value: a standard error this small is rounding
 LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
 CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
 RESAMPLE_EXPONENT = 0.75  # a resample has N to this power items: what covered best in the study
@@ -44,41 +52,112 @@ def estimate_regression_metrics(
     `source` is one summary, or a batch of them: one for each cluster of items. `moments` is the sum
     of the batch, where it is known.
     """
-    groups = source if source.shape else None
-    _refuse_misfit(settings)
+    groups = source[np.asarray(source.items) > 0] if source.shape else None
+    _refuse_misfit(settings, clustered=groups is not None)
     pooled = moments if moments is not None else source if groups is None else source.pooled
-    return {m.expression: _estimate_metric(m, pooled, groups, settings) for m in metrics}
+    clusters = None if groups is None else _Clusters(pooled, groups)
+    return {m.expression: _estimate_metric(m, pooled, clusters, settings) for m in metrics}
 
 
-def _refuse_misfit(settings: ConfidenceIntervals) -> None:
+def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) -> None:
     """Refuse settings that moments cannot serve."""
-    if settings.method not in {None, "delta", "t"}:
+    if settings.method not in {None, "delta", "t", *([JACKKNIFE] if clustered else [])}:
+        other = (
+            f"{JACKKNIFE!r}" if clustered else f"for single items without clusters {STUDENTIZED!r}"
+        )
         raise BadOption(
             f"The method {settings.method!r} does not fit regression here: use 't' or 'delta', or "
-            f"for single items without clusters {STUDENTIZED!r}."
+            f"{other}."
         )
     if settings.stratified:
         raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
 
 
 def _estimate_metric(
-    metric: Metric, moments: Moments, groups: Moments | None, settings: ConfidenceIntervals
+    metric: Metric, moments: Moments, clusters: "_Clusters | None", settings: ConfidenceIntervals
 ) -> Estimate:
     value = float(metric(moments))
-    if metric.name == "median_absolute_error" and groups is None and not math.isnan(value):
+    if metric.name == "median_absolute_error" and clusters is None and not math.isnan(value):
         return _estimate_median(moments, value, settings)
-    reason = _explain_missing_interval(metric, moments, value) or _explain_missing_moments(
-        metric, moments, groups
-    )
+    reason = _explain_missing_interval(metric, moments, value)
+    if reason is None and clusters is None:
+        reason = _explain_missing_moments(metric, moments)
     if reason is not None:
         return make_point_estimate(value, reason)
-    error = standard_error(metric, moments, groups)
-    if not math.isfinite(error) or error == 0.0:
-        return make_point_estimate(
-            value, NO_ERROR_NOTE if error == 0.0 else "there are too few groups"
-        )
-    units = count_items(moments) if groups is None else _count_clusters(groups)
+    if clusters is not None:
+        return _estimate_from_clusters(metric, value, clusters, settings)
+    error = standard_error(metric, moments)
+    if error == 0.0 or not math.isfinite(error):
+        return make_point_estimate(value, NO_ERROR_NOTE)
+    units = count_items(moments)
     return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """All items, their clusters [G], and what all metrics share: the items without each of them."""
+
+    moments: Moments
+    groups: Moments
+
+    @cached_property
+    def rest(self) -> Moments:
+        return leave_out_each_cluster(self.moments, self.groups)
+
+
+def _estimate_from_clusters(
+    metric: Metric, value: float, clusters: _Clusters, settings: ConfidenceIntervals
+) -> Estimate:
+    """Return the interval by the jackknife; by influences, where the method asks for it."""
+    groups = clusters.groups
+    count = len(groups.items)
+    if count < 2:
+        return make_point_estimate(value, "there is one cluster only")
+    if settings.method in {None, JACKKNIFE}:
+        without = np.asarray(metric(clusters.rest), float)
+        if reason := explain_undefined_deletions(without):
+            return make_point_estimate(value, reason)
+        error, method = float(jackknife_error(value, without)), JACKKNIFE
+    else:
+        error, method = standard_error(metric, clusters.moments, groups), settings.method
+    if error <= ROUNDING_ERROR * abs(value) or not math.isfinite(error):
+        return make_point_estimate(value, NO_ERROR_NOTE)
+    found = estimate_from_error(value, error, metric.bounds, count, settings.level, method)
+    doubts = join_doubts(list_size_doubts(np.asarray(groups.total)))
+    return found if found.method is None else replace(found, note=doubts)
+
+
+def leave_out_each_cluster(moments: Moments, groups: Moments) -> Moments:
+    """Return a batch of summaries: all items without each of the clusters [G] in turn.
+
+    It has what smooth metrics read. Others are added up, not subtracted from the whole, so that
+    nothing is lost where one cluster holds nearly all.
+    """
+    centre = float(moments.plain.y), float(moments.plain.e)
+    central = _center_powers(
+        _sum_others(groups.plain.recenter_sums(*moments.plain[:2]).sums), centre
+    )
+    absolute = _sum_others(groups.absolute)
+    return Moments(
+        _sum_others(groups.items),
+        central,
+        central,
+        absolute=absolute,
+        absolute_squared=absolute,
+        largest=np.full(len(absolute), np.nan),
+        squares=_sum_others(groups.squares),
+        constants=moments.constants,
+        counted=moments.counted,
+        order=groups.order,
+    )
+
+
+def _sum_others(parts: Array) -> Array:
+    """Return for each row the sum of all other rows."""
+    before, after = np.zeros_like(parts), np.zeros_like(parts)
+    before[1:] = np.cumsum(parts[:-1], axis=0)
+    after[:-1] = np.cumsum(parts[:0:-1], axis=0)[::-1]
+    return before + after
 
 
 def estimate_from_error(
@@ -91,10 +170,11 @@ def estimate_from_error(
 ) -> Estimate:
     """Return a value with the interval that its standard error gives, or why it has none."""
     try:
-        quantile, method = critical_value(level, units, method)
+        quantile, usual = critical_value(level, units, method)
     except MissingExtra:
         return make_point_estimate(value, NO_STUDENT_NOTE)
-    return Estimate(value, *compute_bounded_interval(value, error, bounds, quantile), method)
+    bounds = compute_bounded_interval(value, error, bounds, quantile)
+    return Estimate(value, *bounds, method if method == JACKKNIFE else usual)
 
 
 def _explain_missing_interval(metric: Metric, moments: Moments, value: float) -> str | None:
@@ -135,11 +215,9 @@ def explain_undefined(metric: Metric) -> str:
     return metric.undefined_when or "it is undefined"
 
 
-def _explain_missing_moments(
-    metric: Metric, moments: Moments, groups: Moments | None
-) -> str | None:
-    """Say why the moments that were summed are not enough."""
-    if moments.order >= HIGHEST_ORDER or groups is not None or metric.name in {"mae", "bias"}:
+def _explain_missing_moments(metric: Metric, moments: Moments) -> str | None:
+    """Say why the moments that were summed are not enough for the errors of items."""
+    if moments.order >= HIGHEST_ORDER or metric.name in {"mae", "bias"}:
         return None
     return (
         f"it needs moments of order {HIGHEST_ORDER}, and those of order {moments.order} were summed"
@@ -280,15 +358,8 @@ def _sum_cluster_contributions(moments: Moments, groups: Moments) -> Floats:
 
 
 def _between_cluster_error(sums: Floats, groups: Moments, moments: Moments) -> float:
-    count = _count_clusters(groups)
-    if count < 2:
-        return math.nan
+    count = int((groups.items > 0).sum())
     return math.sqrt(count / (count - 1) * float((sums**2).sum())) / float(moments.total)
-
-
-def _count_clusters(groups: Moments) -> int:
-    """Return the number of clusters that have items."""
-    return int((groups.items > 0).sum())
 
 
 def _mae_standard_error(moments: Moments) -> Array:
@@ -432,7 +503,7 @@ def _sum_resamples(
     n = tables[0].shape[1]
     if not isinstance(rate, float):
         times = rng.poisson(rate, (resamples, n)).astype(float)
-        return times.sum(axis=1), [times @ table.T for table in tables]
+        return times.sum(axis=1), [np.einsum("bn,kn->bk", times, table) for table in tables]
     numbers = rng.poisson(rate * n, resamples)
     item = rng.integers(0, n, numbers.sum())
     filled, first = numbers > 0, np.cumsum(numbers) - numbers  # where each resample begins
@@ -470,7 +541,12 @@ def _center_sums(sums: Floats, centre: tuple[float, float]) -> CentralSums:
     powers = np.zeros((len(sums), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
     for k, (a, b) in enumerate(MOMENT_POWERS):
         powers[:, a, b] = sums[:, k]
-    y, e = (np.full(len(sums), point) for point in centre)
+    return _center_powers(powers, centre)
+
+
+def _center_powers(powers: Floats, centre: tuple[float, float]) -> CentralSums:
+    """Return sums [B, 5, 5] about the means of each, from those about one point."""
+    y, e = (np.full(len(powers), point) for point in centre)
     weight = np.maximum(powers[:, 0, 0], 1e-300)
     central = CentralSums(y, e, powers).recenter_sums(
         y + powers[:, 1, 0] / weight, e + powers[:, 0, 1] / weight

@@ -117,7 +117,7 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
     if source.shape:
         if stratified:
             raise BadOption(
-                "Groups are drawn whole, so resamples cannot be stratified by gold level."
+                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
             )
         clusters = source.weights.reshape(-1, *shape)
         return lambda rng, size: np.tensordot(

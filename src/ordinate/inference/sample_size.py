@@ -54,11 +54,11 @@ def estimate_spreads(panel: Panel, metric: Metric, resamples: Resampling) -> Spr
         return _estimate_spreads_by_bootstrap(panel, metric, resamples)
     pilot = _Pilot(panel, metric)
     spreads = pilot.estimate_spreads()
-    resampled = _drop_undefined(metric, pilot.resample_spreads(resamples))
     if len(panel.systems) == 1:
         return Spreads(spreads, None)
     if spreads[-1] < NO_SPREAD:
         return Spreads(spreads[:-1], 0.0, note="the pilot shows no variation")
+    resampled = _drop_undefined(metric, pilot.resample_spreads(resamples))
     if (resampled[:, -1] < NO_SPREAD).any():
         return Spreads(
             spreads[:-1], float(spreads[-1]), note="some resamples of the pilot show no variation"
@@ -99,7 +99,7 @@ class _Pilot:
 
     def __init__(self, panel: Panel, metric: Metric) -> None:
         if panel.groups is not None and len(panel.group_values) < 2:
-            raise NotApplicable("A plan needs two groups or more in the pilot.")
+            raise NotApplicable("A plan needs two clusters or more in the pilot.")
         self.panel, self.metric = panel, metric
         self.size = len(panel.scale)
         gold = panel.rows[:, 0].astype(np.int64) * (self.size + 1)

@@ -68,7 +68,7 @@ def mean_cost_interval(
     distinct = len(np.unique(np.round((costs - lowest) / ((highest - lowest) or 1.0), 9)))
     if distinct > 2 and error > FLAT_ERROR and lowest < mean < highest:
         return compute_bounded_interval(mean, error, (lowest, highest), normal_quantile(level))
-    n = total**2 / float(squares.sum())
+    n = count_effective_items(total, squares.sum())
     share = (mean - lowest) / (highest - lowest) if highest > lowest else 0.0
     low, high = wilson_interval(share * n, n, level)
     return lowest + (highest - lowest) * float(low), lowest + (highest - lowest) * float(high)
@@ -149,6 +149,18 @@ def make_posterior_sampler(
     return draw
 
 
+def count_effective_items(weight: ArrayLike, squares: ArrayLike) -> Array:
+    """Return how many equally heavy items carry as much as items of this weight: (Σw)² / Σw².
+
+    Without items it is 0, and nan where the squares are unknown.
+
+    >>> count_effective_items([3.0, 4.0, 0.0], [3.0, 8.0, 0.0]).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    total, squared = np.asarray(weight, float), np.asarray(squares, float)
+    return np.divide(total**2, squared, out=np.zeros_like(total), where=squared != 0)
+
+
 def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:
     """Return one matrix of as many equally heavy items as carry the same information.
 
@@ -160,7 +172,7 @@ def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:
     elif matrix.has_integer_weights:
         return matrix
     else:
-        size = float(matrix.total**2 / matrix.squares.sum())
+        size = float(count_effective_items(matrix.total, matrix.squares.sum()))
     return matrix.with_cells(matrix.weights * (size / matrix.total))
 
 

@@ -172,15 +172,17 @@ def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
 def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tails: bool) -> Array:
     """Return normal resamples, or those of Student's t with a degree less than there are clusters.
 
-    A system on which the metric has no value has none in any resample.
+    A system on which the metric has no value, or none without one of the clusters, has none in any
+    resample.
     """
     order, same = _find_distinct_systems(panel)
     values = np.array([_compute_value(metric, panel, index) for index in order])
     measure = _influence_covariance if panel.groups is None else _jackknife_covariance
     covariance = measure(panel, metric, order, values)
+    values = np.where(np.isnan(np.diag(covariance)), np.nan, values)
     rng = np.random.default_rng([resamples.seed, 0])
     deviations = rng.multivariate_normal(
-        np.zeros(len(order)), covariance, resamples.count, method="eigh"
+        np.zeros(len(order)), np.nan_to_num(covariance), resamples.count, method="eigh"
     )
     if panel.groups is not None and tails:
         freedom = len(panel.group_values) - 1
@@ -196,13 +198,16 @@ def _compute_value(metric: Metric, panel: Panel, index: int) -> float:
 
 
 def _jackknife_covariance(panel: Panel, metric: Metric, order: list[int], values: Array) -> Array:
-    """Return Cov(s, t): (G - 1) / G times the sum over clusters of what deleting them changes."""
+    """Return Cov(s, t): (G - 1) / G times the sum over clusters of what deleting them changes.
+
+    It is nan for systems on which the metric has no value without one of the clusters.
+    """
     changes = np.zeros((len(panel.group_values), len(order)))
     for place, index in enumerate(order):
         if not np.isnan(values[place]):
             clusters = panel.count_by_group(panel.systems[index])
             changes[:, place] = delete_each_cluster(metric, clusters) - values[place]
-    changes[~(np.abs(changes) > TIE_TOLERANCE)] = 0.0  # rounding, and deletions without a value
+    changes[np.abs(changes) <= TIE_TOLERANCE] = 0.0  # rounding
     return (len(changes) - 1.0) / len(changes) * changes.T @ changes
 
 

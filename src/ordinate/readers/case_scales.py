@@ -26,7 +26,7 @@ def read_case_scales(path: str) -> dict[str, Scale]:
         raise
     except (OSError, ValueError, csv.Error) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise BadInput(f"The scales {path} cannot be read: {reason}.") from None
+        raise BadInput(f"The scales {path} cannot be read: {reason}. {FORM_HINT}") from None
     scales: dict[str, Scale] = {}
     for case, declared in rows:
         if case in scales:

@@ -1,5 +1,6 @@
 """Files of gold and predicted levels, counted inside DuckDB."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from ordinate.summaries.tabulation import (
 )
 
 Array = NDArray[Any]
+GroupCheck = Callable[[list[str]], None]
 COUNTED_SQL = "SELECT * FROM counted WHERE in_gold"  # the counts of each cluster
 SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
 
@@ -83,9 +85,13 @@ def count_files(
     missing: MissingPolicy = "error",
     *,
     items: Path | None = None,
+    check_groups: GroupCheck | None = None,
     watch: Watch = lambda _: nullcontext(),
 ) -> ConfusionData:
-    """Count files into confusion matrices; `items` is where the items that disagree are written."""
+    """Count files into confusion matrices; `items` is where the items that disagree are written.
+
+    `check_groups` may refuse the groups that there are, before any label is looked at.
+    """
     with (
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
@@ -93,7 +99,8 @@ def count_files(
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         planner = QueryPlanner(connection, gold_files, reader.describe_files(paths), columns)
-        return _ConfusionReader(connection, planner).read(scale, missing, items)
+        reading = _ConfusionReader(connection, planner, check_groups)
+        return reading.read(scale, missing, items)
 
 
 # --- from coded cells to confusion matrices ------------------------------------------------------
@@ -196,8 +203,10 @@ def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
 class _ConfusionReader:
     """One run over the files."""
 
-    def __init__(self, connection: Connection, planner: QueryPlanner) -> None:
-        self.connection, self.planner = connection, planner
+    def __init__(
+        self, connection: Connection, planner: QueryPlanner, check_groups: GroupCheck | None
+    ) -> None:
+        self.connection, self.planner, self.check_groups = connection, planner, check_groups
         self.columns = planner.columns
         self.items = planner.build_queries()
         self.spelling = LabelSpelling(self.columns.renamed)
@@ -214,6 +223,8 @@ class _ConfusionReader:
         known = [cell for cell in cells if cell.in_gold]
         if not known:
             self.places.refuse_no_items("evaluate")
+        if self.check_groups is not None:
+            self.check_groups(self._read_groups())
         labels = {side: {getattr(cell, side) for cell in known} for side in self.titles}
         scale = self.spelling.find_scale(scale, set().union(*labels.values()), self.planner.notes)
         for side, title in self.titles.items():
@@ -256,8 +267,11 @@ class _ConfusionReader:
 
     def _list_groups(self, matrices: ConfusionBatch) -> tuple[str, ...]:
         """Return the groups that have items, in the order of their matrices."""
-        found = read_clusters(self.connection, COUNTED_SQL, self.items[0].name)
+        found = self._read_groups()
         return tuple(found[k] for k in matrices.filled_groups)
+
+    def _read_groups(self) -> list[str]:
+        return read_clusters(self.connection, COUNTED_SQL, self.items[0].name)
 
     # --- counting ----------------------------------------------------------------------------
 

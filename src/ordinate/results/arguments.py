@@ -108,7 +108,8 @@ def find_column_name(column: Any) -> str | None:
 def check_system_count(count: int, noun: str = "systems") -> None:
     """Refuse too few systems, and more than whose differences can be compared."""
     if not 2 <= count <= MOST_SYSTEMS:
-        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} {noun}, not {count}.")
+        way = "Name two or more" if count < 2 else "Name fewer"
+        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} {noun}, not {count}. {way}.")
 
 
 def count_panel(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any
@@ -63,7 +63,7 @@ DEPENDENT_EVENTS_NOTE = (
     "on each other."
 )
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
-NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the groups."
+NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the clusters."
 APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins
 
 
@@ -110,7 +110,7 @@ class Calibration(Result):
     metrics: dict[str, ProbabilityScore]
     bins: int
     interval: ConfidenceIntervals | None = None
-    notes: tuple[str, ...] = field(default=())
+    clustered: bool = False  # items come in clusters, which intervals do not know of
 
     @classmethod
     def of(
@@ -153,7 +153,7 @@ class Calibration(Result):
         *,
         bins: int = 10,
         interval: IntervalOption = 0.95,
-        notes: tuple[str, ...] = (),
+        clustered: bool = False,
     ) -> "Calibration":
         """Evaluate a summary that is already made, spread over blocks."""
         intervals, summary = resolve_intervals(interval), blocks.pooled
@@ -165,7 +165,7 @@ class Calibration(Result):
             },
             bins=bins,
             interval=intervals,
-            notes=notes,
+            clustered=clustered,
         )
 
     # --- the parts of a report -----------------------------------------------------------------
@@ -173,8 +173,12 @@ class Calibration(Result):
     @cached_property
     def curves(self) -> CalibrationCurves:
         """The calibration of the events "gold is at most level k" by isotonic regression."""
-        clustered = NOT_CLUSTERED_NOTE in self.notes
-        return CalibrationCurves(self.summary, self.interval, clustered)
+        return CalibrationCurves(self.summary, self.interval, self.clustered)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the intervals do not take into account."""
+        return (NOT_CLUSTERED_NOTE,) if self.clustered and self.interval is not None else ()
 
     def list_bins(self) -> list[Record]:
         """Return the bins of the highest probability: range, count, accuracy, confidence, gap."""

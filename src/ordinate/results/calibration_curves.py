@@ -33,7 +33,7 @@ TERMS_NOTE = (
 )
 CLUSTERED_NOTE = (
     "Calibration curves have no bands and no p here: those take items as independent, and the "
-    "items come in groups."
+    "items come in clusters."
 )
 
 
@@ -153,7 +153,7 @@ class CalibrationCurves:
     def list_notes(self) -> list[str]:
         """Say what the terms are, and what bands and p stand on."""
         notes = [TERMS_NOTE]
-        if self.clustered:
+        if self.clustered and self.intervals is not None:
             notes.append(CLUSTERED_NOTE)
         if self.tests and self.intervals is not None:
             level = format_percent(self.intervals.level, digits=0)

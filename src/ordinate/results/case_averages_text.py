@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.inference.case_averages import FIXED_METHOD, SAMPLED_METHOD
+from ordinate.inference.case_averages import FEW_ITEMS, FIXED_METHOD, SAMPLED_METHOD
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
@@ -27,7 +27,7 @@ METHOD_SENTENCES = {
     SAMPLED_METHOD: "Intervals of means over cases take the cases as the sample (Student's t); the "
     "noise of their items is in them already.",
     FIXED_METHOD: "Intervals of means over cases are about these very cases, and take their items "
-    "as the sample (jackknife within each case).",
+    "as the sample (jackknife within each case, Student's t, on a scale without bounds).",
 }
 SPREAD_NOTE = (
     "SD is the standard deviation over cases, SD less noise what is left of it without the noise "
@@ -157,12 +157,26 @@ def _describe_method(result: "CaseAverages", pooled: Mapping[str, float] | None)
         notes.append(METHOD_SENTENCES[FIXED_METHOD if result.fixed else SAMPLED_METHOD])
         if not result.fixed and len(result.names) < VERY_FEW_CLUSTERS:
             notes.append(f"{_count_cases(result)} are few: the intervals of means are rough.")
+        notes += _warn_of_few_items(result)
         notes += [
             f"No interval for the mean of {name} over cases: {score.estimate.note}."
             for name, score in result.metrics.items()
             if score.estimate.method is None and score.average.cases
         ]
     return [*notes, SPREAD_NOTE, *_warn_of_small_cases(result)]
+
+
+def _warn_of_few_items(result: "CaseAverages") -> list[str]:
+    """Say how many fixed cases have few items, whose noise is all that the intervals know."""
+    sizes = next(iter(result.metrics.values())).found.sizes
+    few = 0 if sizes is None or not result.fixed else int((sizes < FEW_ITEMS).sum())
+    if not few:
+        return []
+    verb = "has" if few == 1 else "have"
+    note = f"{few:,} of {format_count(len(result.names), 'case')} {verb} fewer than {FEW_ITEMS} "
+    note += "items: the intervals of means are rough, and those of metrics that are biased in "
+    note += "small tables (kappas, averages over levels) miss the value of larger cases more often."
+    return [note]
 
 
 def _warn_of_small_cases(result: "CaseAverages") -> list[str]:

@@ -152,7 +152,7 @@ class CaseLeaderboardBuilder(LeaderboardBuilder):
             swapped = randomize_case_means(joint.metric, values, pairs, self.settings.seed)
             joint.decide({}, swapped)
 
-    def _note_gaps(self, metric: Metric, ranked: list[int]) -> list[str]:
+    def _note_gaps(self, metric: Metric, ranked: Array) -> list[str]:
         """Say how many cases are compared, where not all are."""
         del ranked
         shared = int(find_shared_cases(self.measured[metric.expression].values).sum())

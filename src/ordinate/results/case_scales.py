@@ -22,6 +22,7 @@ from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.scale import Scale
+from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
 from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
@@ -58,6 +59,8 @@ def evaluate_cases(
     """
     scales = {case: Scale.of(scale) for case, scale in scale_by.items()}
     union = join_scales(scales.values())
+    cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
+    check_case_scales(factorize_column(cases, "cases").values, scales)
     with explain_joined_scales():
         counted = count_tables(union, gold, predicted, weights, None, cases, None, missing)
     named = Cases(counted.group_values, find_column_name(cases), fixed_cases)
@@ -78,15 +81,27 @@ def join_scales(scales: Iterable[Scale]) -> Scale:
     return Scale(labels.values())
 
 
+def check_case_scales(names: Iterable[Hashable], scales: Mapping[Any, Scale]) -> None:
+    """Refuse cases that have no scale, before their labels are looked for on those of others."""
+    known = set(map(normalize_label, scales))
+    lacking = [name for name in names if name is not None and normalize_label(name) not in known]
+    if lacking:
+        raise BadOption(
+            f"{_name_some(lacking)} {'has' if len(lacking) == 1 else 'have'} no scale. Add each "
+            "case to scale_by (--scale-by)."
+        )
+
+
 @contextmanager
 def explain_joined_scales() -> Iterator[None]:
-    """Add to the error for a label that is on none of the scales what they are."""
+    """Say of a label that is on none of the scales what they are; no other can be declared."""
     try:
         yield
     except OffScale as problem:
         raise OffScale(
-            f"{problem} These are the labels of all scales of the cases together: does a case lack "
-            "its own (--scale-by)?"
+            f"{str(problem).removesuffix(MAP_LABEL_HINT)}These are the labels of all scales of the "
+            "cases together. Correct the label, map it (--map), or give its case a scale that has "
+            "it (--scale-by)."
         ) from None
 
 
@@ -114,12 +129,6 @@ def _split_by_scale(
 ) -> list[CaseBatch]:
     """Return the cases of each scale, their matrices on it."""
     by_name = {normalize_label(name): scale for name, scale in scales.items()}
-    lacking = [name for name in names if normalize_label(name) not in by_name]
-    if lacking:
-        raise BadOption(
-            f"{_name_some(lacking)} {'has' if len(lacking) == 1 else 'have'} no scale. Add each "
-            "case to scale_by (--scale-by)."
-        )
     own = [by_name[normalize_label(name)] for name in names]
     places: dict[Scale, list[int]] = {}
     for place, scale in enumerate(own):

@@ -432,14 +432,14 @@ def _evaluate_probabilities(
     gold: Any, probabilities: Any, by: Any, *, grouped: bool, **options: Any
 ) -> "tuple[Calibration, dict[Hashable, Calibration]]":
     """Return the calibration of all items, and of each subgroup."""
-    from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
+    from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
 
     result = Calibration.of(gold, probabilities, **options)
     parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
-    if not (grouped and result.interval):
-        return result, parts
-    notes = (NOT_CLUSTERED_NOTE,)
-    return replace(result, notes=notes), {k: replace(x, notes=notes) for k, x in parts.items()}
+    return (
+        replace(result, clustered=grouped),
+        {name: replace(part, clustered=grouped) for name, part in parts.items()},
+    )
 
 
 def score(

@@ -166,8 +166,7 @@ class LeaderboardBuilder:
 
     def _compare_jointly(self, metric: Metric) -> JointComparison | None:
         """Return the systems that have a value, compared; None where nothing can be compared."""
-        values = np.array([by_metric[metric.expression].value for by_metric in self.estimates])
-        ranked = np.flatnonzero(~np.isnan(values))
+        values, ranked = self._list_values(metric), self._find_ranked(metric)
         resampled = self.resampled[metric.expression][:, ranked]
         defined = np.asarray(~np.isnan(resampled).any(axis=1))
         if self._is_one_cluster or not len(ranked) or defined.sum() < FEWEST_DEFINED_RESAMPLES:
@@ -183,6 +182,14 @@ class LeaderboardBuilder:
             unit=self.unit,
             resampling=self._choose_resampling(metric),
         )
+
+    def _list_values(self, metric: Metric) -> Array:
+        return np.array([by_metric[metric.expression].value for by_metric in self.estimates])
+
+    def _find_ranked(self, metric: Metric) -> Array:
+        """Return the places of the systems that have a value, and some in resamples."""
+        drawn = ~np.isnan(self.resampled[metric.expression]).all(axis=0)
+        return np.flatnonzero(~np.isnan(self._list_values(metric)) & drawn)
 
     def _exchange_predictions(self, compared: list[JointComparison]) -> None:
         """Test the pairs of each metric by swaps, unless weights are no counts of items."""
@@ -236,7 +243,7 @@ class LeaderboardBuilder:
             Standing(system, by_metric[name])
             for system, by_metric in zip(self.panel.systems, self.estimates, strict=True)
         ]
-        ranked = [k for k, x in enumerate(standings) if not math.isnan(x.estimate.value)]
+        ranked = self._find_ranked(metric)
         notes = self._note_gaps(metric, ranked)
         pairs: list[PairDifference] = []
         undecidable: set[PairDifference] = set()
@@ -260,10 +267,17 @@ class LeaderboardBuilder:
             test=None if joint is None else joint.test,
         )
 
-    def _note_gaps(self, metric: Metric, ranked: list[int]) -> list[str]:
-        """Say how many resamples are left out."""
+    def _note_gaps(self, metric: Metric, ranked: Array) -> list[str]:
+        """Say which systems and how many resamples are left out."""
+        valued = np.flatnonzero(~np.isnan(self._list_values(metric)))
+        left_out = [self.panel.systems[k] for k in valued if k not in ranked]
+        notes = []
+        if left_out:
+            grouped = self.panel.groups is not None
+            where = "without one of the clusters" if grouped else "in any resample"
+            notes.append(f"Not compared: {name_systems(left_out)}, with no value {where}.")
         undefined = np.isnan(self.resampled[metric.expression][:, ranked])
-        return _note_few_resamples(np.asarray(~undefined.any(axis=1)))
+        return notes + _note_few_resamples(np.asarray(~undefined.any(axis=1)))
 
 
 def _make_partial_progress(

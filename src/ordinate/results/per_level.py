@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.small_samples import mean_cost_interval, wilson_interval
+from ordinate.inference.small_samples import (
+    count_effective_items,
+    mean_cost_interval,
+    wilson_interval,
+)
 from ordinate.metrics.arithmetic import diagonal, level_costs
 from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.results.base import to_json_label
@@ -82,11 +86,5 @@ def _compute_share_intervals(
 ) -> tuple[Array, Array]:
     """Return Wilson's interval, for as many equally heavy items as say as much as the weights."""
     share = np.divide(part, weight, out=np.zeros(len(part)), where=weight > 0)
-    n = _compute_effective_size(matrix, weight, squares)
+    n = weight if matrix.has_integer_weights else count_effective_items(weight, squares)
     return wilson_interval(share * n, n, level)
-
-
-def _compute_effective_size(matrix: ConfusionMatrix, weight: Any, squares: Any) -> Any:
-    if matrix.has_integer_weights:
-        return weight
-    return np.divide(weight**2, squares, out=np.zeros_like(weight), where=weight > 0)

@@ -324,8 +324,9 @@ def evaluate_regression(
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
     prediction intervals that leave out `alpha`. Intervals are studentised, from resamples of the
-    items that `seed` begins; of clusters, of more than 100,000 items and of more than 20 subgroups
-    they are Student's t, unless `interval=ConfidenceIntervals(method=…)` says "studentized".
+    items that `seed` begins; of more than 100,000 items and of more than 20 subgroups they are
+    Student's t, unless `interval=ConfidenceIntervals(method=…)` says "studentized"; of clusters
+    they are by the jackknife.
     """
     intervals = resolve_intervals(interval, seed=seed)
     columns = {"targets": target, "predictions": predicted}

@@ -388,7 +388,7 @@ class _ModelComparison:
             why = "it is a baseline" if metric.family == BASELINE_FAMILY else "no method covers it"
             return make_point_estimate(gap, why), math.nan
         if self.units < 2:
-            unit = "item" if self.groups is None else "group"
+            unit = "item" if self.groups is None else "cluster"
             return make_point_estimate(gap, f"there is one {unit} only"), math.nan
         error = self._compute_standard_error(first - second)
         if error <= ROUNDING_SHARE * size:

@@ -39,6 +39,7 @@ SHARE_TEXTS = {
 METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
+    "jackknife": "the jackknife over clusters",
     "ranks": "ranks",
     "studentized": "the studentised bootstrap of N^¾ items",
     "wilson": "Wilson",

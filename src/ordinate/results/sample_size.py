@@ -25,13 +25,10 @@ from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
 LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
-# How often such intervals have the true number: docs/studies/symmetry-and-power.md.
-COVERAGE_BY_ITEMS: tuple[tuple[float, str], ...] = (
-    (200, "87 to 96 %"),
-    (800, "92 to 95 %"),
-    (math.inf, "93 to 95 %"),
-)
-COVERAGE_BY_GROUPS: tuple[tuple[float, str], ...] = ((40, "86 to 94 %"), (math.inf, "90 to 93 %"))
+# How often such intervals have the true number, from pilots of so many items or clusters on; the
+# first number is the smallest studied: docs/studies/symmetry-and-power.md.
+COVERAGE_BY_ITEMS = {100: "87 to 96 %", 200: "92 to 95 %", 800: "93 to 95 %"}
+COVERAGE_BY_CLUSTERS = {20: "86 to 94 %", 40: "90 to 93 %"}
 COVERAGE_OF_RARE_LEVELS = "55 to 94 %, the lower the rarer"
 SCARCE_ITEMS = 50  # of a gold level that is rare beside others, below which averages suffer
 ASK_FOR_DIFFERENCE = (
@@ -210,7 +207,7 @@ def power(
 
     `difference` is the smallest one that matters to you; the pilot's own is no guide. One system is
     enough to learn how wide its interval will be for `items`. With groups, the numbers hold for
-    items in groups like these.
+    items in clusters like these.
 
     >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
     >>> flat = ["mid"] * 90
@@ -263,7 +260,9 @@ def compute_needed_interval(
 def check_system_count(systems: int) -> None:
     """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
-        raise BadOption(f"A plan takes one system or two, not {systems}.")
+        raise BadOption(
+            f"A plan takes one system or two, not {systems}. Name those to plan for (--systems)."
+        )
 
 
 def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
@@ -338,7 +337,7 @@ def _state_answer(plan: SampleSizePlan) -> str:
         if plan.settings.difference is None and not plan.settings.items:
             parts.append(ASK_FOR_DIFFERENCE)
     if plan.panel.group_values:
-        parts.append("Items are taken to come in groups like these.")
+        parts.append("Items are taken to come in clusters like these.")
     return " ".join(parts)
 
 
@@ -353,34 +352,43 @@ def _state_trust(panel: Panel, metric: Metric, spreads: Spreads) -> tuple[str, .
     """Say how far the needed items can be trusted."""
     if spreads.log_variances is None:
         return (f"The number of items has no interval: {spreads.note}.",)
-    sentences = [_state_coverage(panel), *_warn_of_rare_levels(panel, metric)]
+    sentences = [_state_coverage(panel, _find_levels_to_warn_of(panel, metric), metric)]
     if spreads.note is not None:
         sentences.append(f"The levels are many: {spreads.note}, and the interval may be too short.")
     return tuple(sentences)
 
 
-def _state_coverage(panel: Panel) -> str:
-    size, noun, study = count_items(panel), "item", COVERAGE_BY_ITEMS
+def _state_coverage(panel: Panel, rare: list[str], metric: Metric) -> str:
+    size, noun, studied = count_items(panel), "item", COVERAGE_BY_ITEMS
     if panel.groups is not None:
-        size, noun, study = len(panel.group_values), "group", COVERAGE_BY_GROUPS
-    covered = next(share for most, share in study if size < most)
-    return (
+        size, noun, studied = len(panel.group_values), "cluster", COVERAGE_BY_CLUSTERS
+    pilot = (
         f"The interval says how sure a pilot of {format_count(size, noun)} is of the spread, for "
-        "systems and items like these. In a study, 95 % intervals from such pilots had the true "
-        f"number in {covered} of the cases; where they missed, it was mostly larger."
+        "systems and items like these."
+    )
+    if rare:
+        return (
+            f"{pilot} It has few items of {join_names(rare)}, and {metric.expression} averages "
+            "over levels: the number is likely too low (in a study, 95 % intervals from such "
+            f"pilots had the true one in {COVERAGE_OF_RARE_LEVELS}). Plan from a pilot with more "
+            "of them."
+        )
+    least = min(studied)
+    if size < least:
+        return (
+            f"{pilot} It is smaller than any studied ({format_count(least, noun)}, where 95 % "
+            f"intervals had the true number in {studied[least]} of the cases): the number may be "
+            "far off, and is then mostly larger."
+        )
+    covered = studied[max(start for start in studied if start <= size)]
+    return (
+        f"{pilot} In a study, 95 % intervals from such pilots had the true number in {covered} of "
+        "the cases; where they missed, it was mostly larger."
     )
 
 
-def _warn_of_rare_levels(panel: Panel, metric: Metric) -> list[str]:
-    rare = _find_scarce_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
-    if not rare:
-        return []
-    sentence = (
-        f"The pilot has few items of {join_names(rare)}, and {metric.expression} averages over "
-        "levels: the number is likely too low (in the study, intervals had the true one in "
-        f"{COVERAGE_OF_RARE_LEVELS}). Plan from a pilot with more of them."
-    )
-    return [sentence]
+def _find_levels_to_warn_of(panel: Panel, metric: Metric) -> list[str]:
+    return _find_scarce_levels(panel.confusion_matrix(panel.systems[0])) if metric.macro else []
 
 
 def _find_scarce_levels(matrix: ConfusionMatrix) -> list[str]:
