@@ -29,6 +29,7 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
         "best": SYSTEMS["s0"],
         "twin": SYSTEMS["s0"],
         "near": [min(3, p + 1) if k == 0 else p for k, p in enumerate(SYSTEMS["s0"])],
+        "unsure": [*SYSTEMS["s0"][:132], *SYSTEMS["s1"][132:]],
         "poor": SYSTEMS["s1"],
         "poorer": SYSTEMS["s3"],
     }
@@ -38,7 +39,8 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
     limits = f"{leader.estimate.low:.3f} to {leader.estimate.high:.3f}"
     assert found.startswith(f"best leads on mae with {leader.estimate.value:.3f} ({limits}).")
     assert "It is significantly better than poor and poorer." in found
-    assert "It is not significantly different from near." in found
+    assert "It is not significantly different from unsure." in found
+    assert "It differs from near in too few items for a verdict." in found
     assert "no difference from twin" in found
 
 

@@ -14,7 +14,7 @@ from ordinate.inference.resampling import Resampling
 from ordinate.inference.system_differences import list_pairs
 from ordinate.metrics import find_metric
 from ordinate.render import render
-from ordinate.results import leaderboard
+from ordinate.results import joint_comparison, leaderboard
 from ordinate.results.comparison import Comparison
 
 FEW = [f"g{k % 7}" for k in range(150)]
@@ -101,17 +101,21 @@ def test_of_more_systems_an_exact_test_of_a_named_pair_stands_for_its_swaps():
     assert other[frozenset("ab")].p == pytest.approx(test.p, abs=0.02)
 
 
-def test_against_one_system_the_family_is_smaller_and_letters_are_of_all_pairs():
+def test_against_one_system_the_family_is_smaller_and_rank_intervals_are_of_all_pairs():
     everyone = compared(GOLD, SYSTEMS, "mae").leaderboards["mae"]
-    named = compared(GOLD, SYSTEMS, "mae", against="s1").leaderboards["mae"]
+    result = compared(GOLD, SYSTEMS, "mae,accuracy", against="s1")
+    named = result.leaderboards["mae"]
     whole = {frozenset((x.first, x.second)): x for x in everyone.pairs}
     for pair in named.pairs:
         other = whole[frozenset((pair.first, pair.second))]
         assert pair.p == other.p
         assert pair.p <= pair.p_adjusted <= other.p_adjusted
-    assert [x.compact_letter_display for x in named.standings] == [
-        x.compact_letter_display for x in everyone.standings
-    ]
+    assert {x.compact_letter_display for x in named.standings} == {None}
+    said = words(render(result, "text"))
+    assert "by randomisation max-T over the pairs with s1 (one coin for each item" in said
+    assert "Rank intervals are over all pairs, a larger family" in said
+    assert "CLD" not in said
+    assert "share a letter" not in said
     assert [(x.rank_low, x.rank_high) for x in named.standings] == [
         (x.rank_low, x.rank_high) for x in everyone.standings
     ]
@@ -175,20 +179,30 @@ def test_fractional_weights_are_decided_by_the_bootstrap_and_that_is_said():
     assert swapped.leaderboards["mae"].test.method == "randomisation max-T"
 
 
-@pytest.mark.parametrize("against", ["leader", "s1", "all"])
-def test_many_systems_say_what_is_tested_instead(monkeypatch, against):
-    monkeypatch.setattr(leaderboard, "MOST_SWAPPED_PAIRS", 5)
+@pytest.mark.parametrize(
+    ("against", "method", "ranks"),
+    [
+        ("leader", "bootstrap max-T", "for rank intervals they are by bootstrap max-T over all"),
+        ("s1", "randomisation max-T", "pairs. So these are by bootstrap max-T."),
+        ("all", "bootstrap max-T", "p-values and rank intervals are by bootstrap max-T over all"),
+    ],
+)
+def test_many_systems_say_what_is_tested_instead(monkeypatch, against, method, ranks):
+    monkeypatch.setattr(joint_comparison, "MOST_SWAPPED_PAIRS", 5)
     result = compared(GOLD, SYSTEMS, "mae", against=against)
     board = result.leaderboards["mae"]
     said = words(render(result, "text"))
     assert "Too many for swaps of predictions: 6 pairs." in said
-    assert board.test.method.startswith("bootstrap max-T")
-    assert ("are by swaps (one coin for each item, the same" in said) == (against != "all")
+    assert (board.test.method, board.test.rank_intervals) == (method, "bootstrap max-T")
+    assert ranks in said
+    assert ("(one coin for each item, the same" in said) == (against != "all")
     if against != "all":
         monkeypatch.undo()
         usual = compared(GOLD, SYSTEMS, "mae", against=against).leaderboards["mae"]
         assert [x.p for x in board.pairs] == pytest.approx([x.p for x in usual.pairs])
         assert all(x.p_adjusted >= x.p for x in board.pairs)
+        if against == "s1":
+            assert [x.p_adjusted for x in board.pairs] == [x.p_adjusted for x in usual.pairs]
 
 
 def test_p_values_do_not_depend_on_the_order_or_the_names_of_systems():

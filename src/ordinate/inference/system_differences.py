@@ -28,6 +28,8 @@ LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of resamples of a panel
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
 TIE_TOLERANCE = 1e-12
 NOISE_LEVEL = 1e-9  # differences and errors below it are rounding
+# How values of other samples are found.
+BOOTSTRAP, JACKKNIFE, DELTA_METHOD = "bootstrap", "jackknife", "delta method"
 
 
 def resample_jointly(
@@ -47,14 +49,19 @@ def resample_jointly(
     for very many distinct rows a normal one, with the covariance of the influences, if the metric
     has a derivative.
     """
-    clustered = panel.groups is not None and len(panel.group_values) >= 2
-    large = panel.groups is None and len(panel) > most_rows
-    modelled = [metric for metric in metrics if clustered or (large and metric.smooth)]
+    modelled = [m for m in metrics if choose_resampling(panel, m, most_rows) != BOOTSTRAP]
     values = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in values]
     if rest:
         values |= _resample_values(panel, rest, resamples, progress, block_size)
     return values
+
+
+def choose_resampling(panel: Panel, metric: Metric, most_rows: int = MOST_ROWS) -> str:
+    """Return how the values of a metric in other samples are found."""
+    if panel.groups is not None:
+        return JACKKNIFE if len(panel.group_values) >= 2 else BOOTSTRAP
+    return DELTA_METHOD if len(panel) > most_rows and metric.smooth else BOOTSTRAP
 
 
 def _resample_values(
@@ -399,17 +406,16 @@ def max_t_statistic(values: Array, resampled: Array) -> Array:
     return widest
 
 
-def find_significant_pairs(values: Array, resampled: Array, level: float, widest: Array) -> Array:
-    """Return which systems [S, S] differ significantly, by the max-T statistic of resamples."""
+def compute_max_t_p_values(values: Array, resampled: Array, widest: Array) -> Array:
+    """Return the p-values of all pairs, as `list_pairs` has them, adjusted by max-T in one step.
+
+    `widest` [B] is the largest statistic of each resample.
+    """
     first, second = list_pairs(len(values))
     spread = _standard_errors(resampled, first, second)
     statistic = _standardise_difference(
         np.abs(values[first] - values[second]), np.where(spread > NOISE_LEVEL, spread, 0.0)
     )
     ranked = np.sort(widest)
-    p = (len(ranked) - np.searchsorted(ranked, statistic - TIE_TOLERANCE) + 1.0) / (
-        len(ranked) + 1.0
-    )
-    apart = np.zeros((len(values), len(values)), bool)
-    apart[first, second] = p < 1.0 - level
-    return apart | apart.T
+    exceeded = len(ranked) - np.searchsorted(ranked, statistic - TIE_TOLERANCE)
+    return np.asarray((exceeded + 1.0) / (len(ranked) + 1.0))

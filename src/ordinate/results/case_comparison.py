@@ -18,7 +18,7 @@ from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.metrics import Metric
 from ordinate.results.base import Record, to_json_label, to_plain
 from ordinate.results.comparison_settings import ComparisonSettings
-from ordinate.results.joint_comparison import JointComparison
+from ordinate.results.joint_comparison import CASES, JointComparison
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.summaries import Panel
 
@@ -140,13 +140,17 @@ class CaseLeaderboardBuilder(LeaderboardBuilder):
     def _count_differing(self, metric: Metric) -> Array:
         return count_differing_cases(self._select_shared(metric))
 
+    def _choose_resampling(self, metric: Metric) -> str:
+        del metric
+        return CASES
+
     def _exchange_predictions(self, compared: list[JointComparison]) -> None:
         """Test the pairs of each metric by swaps of whole cases."""
         for joint in compared:
             values = self._select_shared(joint.metric)
             pairs = joint.locate_swapped_pairs()
             swapped = randomize_case_means(joint.metric, values, pairs, self.settings.seed)
-            joint.decide_by_swaps(swapped, {})
+            joint.decide({}, swapped)
 
     def _note_gaps(self, metric: Metric, ranked: Array) -> list[str]:
         """Say how many cases are compared, where not all are."""

@@ -39,8 +39,13 @@ from ordinate.results.base import (
 )
 from ordinate.results.case_averages import CASES_ARE_CLUSTERS, Cases
 from ordinate.results.case_comparison import CaseComparison
-from ordinate.results.comparison_settings import ComparisonSettings, Correction, resolve_settings
-from ordinate.results.joint_comparison import BOOTSTRAP
+from ordinate.results.comparison_settings import (
+    AGAINST_ALL,
+    MANY_SYSTEMS,
+    ComparisonSettings,
+    Correction,
+    resolve_settings,
+)
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.results.leaderboard_text import describe_comparison
 from ordinate.summaries import PairedPredictions, Panel
@@ -107,19 +112,22 @@ class Comparison(Result):
         unknown = set(settings.margins) - {metric.expression for metric in selected}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
-        exact = {
+        # verdicts that are not by swaps take the tests of named pairs, so as not to contradict them
+        unswapped = settings.against == AGAINST_ALL and len(panel.systems) > MANY_SYSTEMS
+        tested = {
             pair: _run_permutation_tests(selected, paired, settings.seed)
             for pair, paired in _pair_systems(panel, settings)
-            if has_few_swaps(paired)
+            if unswapped or has_few_swaps(paired)
         }
-        boards = LeaderboardBuilder(panel, selected, settings, progress, exact).all()
+        boards = LeaderboardBuilder(panel, selected, settings, progress, tested).all()
         return cls(
             panel=panel,
             leaderboards=boards,
             tests=tuple(
                 PairTests(
                     *pair,
-                    exact.get(pair) or _find_permutation_tests(boards, pair, paired, settings.seed),
+                    tested.get(pair)
+                    or _find_permutation_tests(boards, pair, paired, settings.seed),
                     _run_classical_tests(paired, settings.seed),
                 )
                 for pair, paired in _pair_systems(panel, settings)
@@ -306,7 +314,7 @@ def _find_permutation_tests(
 
 def _find_swaps(board: Leaderboard, pair: tuple[str, str]) -> TestResult | None:
     """Return the test of a pair by the swaps that all pairs share, if the leaderboard has it."""
-    if board.test is None or board.test.method == BOOTSTRAP:
+    if board.test is None or not board.test.has_swaps:
         return None
     own = [x.p for x in board.pairs if {x.first, x.second} == set(pair)]
     return TestResult(own[0], resamples=board.test.resamples) if own else None

@@ -1,4 +1,4 @@
-"""Systems on one metric, compared jointly: intervals by the bootstrap, verdicts by swaps."""
+"""Systems on one metric, compared jointly: intervals by resamples, verdicts by swaps."""
 
 import math
 from collections.abc import Mapping
@@ -21,11 +21,14 @@ from ordinate.inference.randomization import (
     RandomizedDifferences,
 )
 from ordinate.inference.system_differences import (
+    BOOTSTRAP,
+    DELTA_METHOD,
+    JACKKNIFE,
     SystemDifferences,
     compare_pairs,
+    compute_max_t_p_values,
     compute_rank_intervals,
     compute_rank_shares,
-    find_significant_pairs,
     list_pairs,
     max_t_statistic,
     rank_systems,
@@ -46,8 +49,14 @@ ExactTests = Mapping[tuple[str, str], Mapping[str, TestResult]]  # by pair of na
 MOST_NAMED = 5  # systems in a sentence
 MOST_SWAPPED_PAIRS = MANY_SYSTEMS * (MANY_SYSTEMS - 1) // 2
 ROUNDING = 1e-12  # of a level: a p-value of exactly 0.05 is significant at 0.95
-RANDOMIZATION, BOOTSTRAP = "randomisation max-T", "bootstrap max-T"
-BOTH = "bootstrap max-T, own p-values by randomisation"
+RANDOMIZATION = "randomisation"
+CASES = "Student's t"  # how means over cases in other samples are found
+RESAMPLING_NAMES = {
+    BOOTSTRAP: "bootstrap",
+    JACKKNIFE: "the jackknife over clusters with Student's t",
+    DELTA_METHOD: "the delta method",
+    CASES: "Student's t over cases",
+}
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
@@ -73,20 +82,28 @@ class PairDifference(Serializable):
 
 @dataclass(frozen=True)
 class VerdictTest(Serializable):
-    """The test behind verdicts, letters, rank intervals and adjusted p-values.
+    """The test behind verdicts and adjusted p-values, and the one behind rank intervals.
 
-    `resamples` is None where all swaps were tried.
+    `own_p_values` says where a pair's own p comes from; `resamples` is None where all swaps were
+    tried.
     """
 
     method: str
     resamples: int | None
+    own_p_values: str
+    rank_intervals: str
+
+    @property
+    def has_swaps(self) -> bool:
+        """Whether the pairs that are shown have their own p-values by swaps."""
+        return self.own_p_values == RANDOMIZATION
 
 
 class JointComparison:
-    """The systems that have a value on a metric: intervals by bootstrap, verdicts by swaps.
+    """The systems that have a value on a metric: intervals by resamples, verdicts by swaps.
 
-    `ranked` are their places in the panel, `differing` [S, S] the units that two of them differ in.
-    Until swaps decide, the bootstrap does.
+    `ranked` are their places in the panel, `differing` [S, S] the `unit`s that two of them differ
+    in; `resampling` says how the resamples were found, which decide what swaps cannot.
     """
 
     def __init__(
@@ -98,31 +115,32 @@ class JointComparison:
         resampled: Array,
         differing: Array,
         settings: ComparisonSettings,
+        *,
+        unit: str,
+        resampling: str,
     ) -> None:
         self.metric, self.names, self.ranked, self.settings = metric, names, ranked, settings
-        self.differing, self.alpha = differing, 1.0 - settings.level + ROUNDING
+        self.unit, self.resampling = unit, resampling
+        self.alpha = 1.0 - settings.level + ROUNDING
+        # with d units that differ no p is below 2^(1 - d), however coins fall
+        self.least_p = np.minimum(1.0, 2.0 ** (1.0 - differing))
         self.values, self.resampled = metric.size(values), metric.size(resampled)
         self.sign = 1.0 if metric.direction == "maximize" else -1.0
         self.rank = rank_systems(self.sign * self.values)
         self.leader = int(np.argmin(self.rank))
         self.shares = compute_rank_shares(self.sign * self.resampled)
         self.differences = self._compare_family()
-        self.p, self.adjusted = self.differences.p, self.differences.adjusted
-        self.test = VerdictTest(BOOTSTRAP, len(resampled))
 
     @cached_property
     def widest(self) -> Array:
-        """The largest bootstrap statistic of each resample over all pairs."""
+        """The largest statistic of each resample over all pairs."""
         return max_t_statistic(self.values, self.resampled)
 
-    @cached_property
-    def apart(self) -> Array:
-        """Which systems [S, S] are significantly different, by the bootstrap unless swaps say."""
-        if self.settings.against == AGAINST_ALL:  # stepping down, as the verdicts do
-            apart = np.zeros((len(self.names), len(self.names)), bool)
-            apart[self._list_all_pairs()] = self.differences.adjusted <= self.alpha
-            return apart | apart.T
-        return find_significant_pairs(self.values, self.resampled, self.settings.level, self.widest)
+    @property
+    def has_smaller_family(self) -> bool:
+        """Whether pairs with a named system are compared, which are not all pairs."""
+        named = self.settings.against not in {AGAINST_ALL, AGAINST_LEADER}
+        return named and len(self._list_family_pairs()[0]) < len(self._list_all_pairs()[0])
 
     def _list_all_pairs(self) -> tuple[Array, Array]:
         """Return all pairs, of which the better one comes first."""
@@ -160,32 +178,66 @@ class JointComparison:
         first, second = self.list_swapped_pairs()
         return self.ranked[first], self.ranked[second]
 
-    def decide_by_swaps(self, swapped: RandomizedDifferences, exact: ExactTests) -> None:
-        """Take p-values, letters and rank intervals from what coins made of the differences.
+    def decide(self, exact: ExactTests, swapped: RandomizedDifferences | None = None) -> None:
+        """Find p-values and who is significantly different: by swaps, or else by resamples.
 
-        The leader of very many systems stays with the bootstrap over all pairs, but never below a
-        pair's own p.
+        The leader was chosen from all pairs, so its pairs are adjusted for all of them; where these
+        are too many for swaps, by resamples, but never below a pair's own p.
         """
-        pairs, family = self.list_swapped_pairs(), self._list_family_pairs()
-        if not len(pairs[0]):
-            return
-        everyone = len(pairs[0]) == len(self._list_all_pairs()[0])
+        everyone, family, pairs = (
+            self._list_all_pairs(),
+            self._list_family_pairs(),
+            self.list_swapped_pairs(),
+        )
         known = self._list_known_p(exact)
-        found = self._adjust(swapped, pairs, known)
-        if everyone:
-            self.apart = found.adjusted <= self.alpha
-        if self.settings.against not in {AGAINST_ALL, AGAINST_LEADER}:  # a smaller family
-            inside = np.asarray(np.isin(pairs, family[1][:1]).any(axis=0))
-            pairs = pairs[0][inside], pairs[1][inside]
-            found = self._adjust(swapped.select(inside), pairs, known)
-        self.p, adjusted = found.own[family], found.adjusted[family]
-        chosen = self.settings.against == AGAINST_LEADER and not everyone
-        self.adjusted = np.maximum(self.adjusted, self.p) if chosen else adjusted
-        self.test = VerdictTest(RANDOMIZATION if everyone else BOTH, swapped.resamples)
+        if swapped is None or not len(pairs[0]):
+            swapped, found = None, self._resample_p_values()
+        elif len(pairs[0]) == len(everyone[0]):
+            found = swapped.compute_p_values()
+        else:
+            own = self._bound(swapped.compute_p_values().own, pairs, known)
+            known[pairs] = known[pairs[::-1]] = own
+            found = self._resample_p_values()
+        whole = chosen = self._adjust(found, everyone, known)
+        self.apart = whole.adjusted <= self.alpha
+        if self.has_smaller_family:
+            chosen = self._adjust_family(swapped, pairs, known)
+            self.apart &= self._fill(family, chosen.adjusted[family] <= self.alpha)
+        self.p, self.adjusted = chosen.own[family], chosen.adjusted[family]
+        self.test = self._name_test(swapped)
+
+    def _resample_p_values(self) -> PValues:
+        """Return the p-values of all pairs by resamples, in steps down where that takes no time.
+
+        Own p-values of pairs that are not shown are 0 where nobody asks for them.
+        """
+        pairs, found = self._list_all_pairs(), self.differences
+        if self.settings.against == AGAINST_ALL:
+            return PValues(found.p, found.adjusted)
+        if self.settings.correction != "max_t":
+            found = compare_pairs(self.values, self.resampled, *pairs, self.settings.level)
+            return PValues(found.p, found.adjusted)
+        order = np.argsort(self.rank, kind="stable")
+        own = self._fill(self._list_family_pairs(), found.p, 0.0)[pairs]
+        return PValues(
+            own, compute_max_t_p_values(self.values[order], self.resampled[:, order], self.widest)
+        )
+
+    def _adjust_family(
+        self, swapped: RandomizedDifferences | None, pairs: tuple[Array, Array], known: Array
+    ) -> PValues:
+        """Return the p-values of the pairs with a named system, adjusted for no others."""
+        family = self._list_family_pairs()
+        if swapped is None:
+            found = PValues(self.differences.p, self.differences.adjusted)
+            return self._adjust(found, family, known)
+        inside = np.asarray(np.isin(pairs, family[1][:1]).any(axis=0))
+        found = swapped.select(inside).compute_p_values()
+        return self._adjust(found, (pairs[0][inside], pairs[1][inside]), known)
 
     def _list_known_p(self, exact: ExactTests) -> Array:
         """Return the p-values [S, S] of pairs that have an exact test; nan for the others."""
-        known = np.full(self.differing.shape, np.nan)
+        known = np.full(self.least_p.shape, np.nan)
         place = {name: index for index, name in enumerate(self.names)}
         for names, by_metric in exact.items():
             if all(name in place for name in names):
@@ -193,26 +245,43 @@ class JointComparison:
                 known[pair, pair[::-1]] = by_metric[self.metric.expression].p
         return known
 
-    def _adjust(
-        self, swapped: RandomizedDifferences, pairs: tuple[Array, Array], known: Array
-    ) -> PValues:
-        """Return own and adjusted p-values as [S, S], 1 for pairs that are not among these.
+    def _bound(self, own: Array, pairs: tuple[Array, Array], known: Array) -> Array:
+        """Return own p-values: known ones, and others not below what swaps can reach."""
+        own = np.maximum(own, self.least_p[pairs])
+        return np.where(np.isnan(known[pairs]), own, known[pairs])
 
-        With d units that differ no p is below 2^(1 - d), however the coins fell.
-        """
-        own, adjusted = swapped.compute_p_values()
-        own = np.maximum(own, np.minimum(1.0, 2.0 ** (1.0 - self.differing[pairs])))
-        own = np.where(np.isnan(known[pairs]), own, known[pairs])
-        adjusted = np.maximum(own, adjusted) if len(own) > 1 else own
-        matrices = np.ones((2, *known.shape))
-        for matrix, column in zip(matrices, (own, adjusted), strict=True):
-            matrix[pairs] = matrix[pairs[::-1]] = column
-        return PValues(*matrices)
+    def _adjust(self, found: PValues, pairs: tuple[Array, Array], known: Array) -> PValues:
+        """Return own and adjusted p-values as [S, S], 1 for pairs that are not among these."""
+        own = self._bound(found.own, pairs, known)
+        if self.settings.correction != "max_t":
+            adjusted = CORRECTIONS.get(self.settings.correction, np.asarray)(own)
+        else:
+            adjusted = np.maximum(own, found.adjusted) if len(own) > 1 else own
+        return PValues(self._fill(pairs, own), self._fill(pairs, adjusted))
+
+    def _fill(self, pairs: tuple[Array, Array], column: Array, rest: float = 1.0) -> Array:
+        """Return what pairs have as [S, S]."""
+        matrix = np.full(self.least_p.shape, rest).astype(column.dtype)
+        matrix[pairs] = matrix[pairs[::-1]] = column
+        return matrix
+
+    def _name_test(self, swapped: RandomizedDifferences | None) -> VerdictTest:
+        suffix = " max-T" if self.settings.correction == "max_t" else ""
+        resampling, swaps = f"{self.resampling}{suffix}", f"{RANDOMIZATION}{suffix}"
+        if swapped is None:
+            return VerdictTest(resampling, len(self.resampled), self.resampling, resampling)
+        complete = len(swapped.observed) == len(self._list_all_pairs()[0])
+        return VerdictTest(
+            swaps if complete or self.has_smaller_family else resampling,
+            swapped.resamples,
+            RANDOMIZATION,
+            swaps if complete else resampling,
+        )
 
     # --- the leaderboard -------------------------------------------------------------------------
 
     def list_standings(self) -> list[dict[str, Any]]:
-        """Return rank, rank interval, rank shares and letters of each system."""
+        """Return rank, rank interval, rank shares and compact letter display of each system."""
         better = self.sign * (self.values[:, None] - self.values) > 0
         low, high = compute_rank_intervals(self.apart, better)
         letters = self._assign_letters()
@@ -228,10 +297,11 @@ class JointComparison:
         ]
 
     def _assign_letters(self) -> list[str | None]:
+        """Return the compact letter display, which is of all pairs: there is none of fewer."""
         order = np.argsort(self.rank, kind="stable")
         shown = (
             None
-            if len(self.names) > MANY_SYSTEMS
+            if len(self.names) > MANY_SYSTEMS or self.has_smaller_family
             else compact_letter_display(self.apart[np.ix_(order, order)])
         )
         if shown is None:
@@ -240,11 +310,10 @@ class JointComparison:
 
     def build_pairs(self) -> list[PairDifference]:
         """Return the pairs of the family."""
-        found, adjusted = self.differences, self.adjusted
-        if self.settings.correction != "max_t":
-            adjusted = CORRECTIONS.get(self.settings.correction, np.asarray)(self.p)
+        found = self.differences
         columns = (found.first, found.second, found.value, found.low, found.high)
-        return [self._build_pair(*row) for row in zip(*columns, self.p, adjusted, strict=True)]
+        rows = zip(*columns, self.p, self.adjusted, strict=True)
+        return [self._build_pair(*row) for row in rows]
 
     def _build_pair(self, *row: Any) -> PairDifference:
         first, second, value, low, high, p, adjusted = (x.item() for x in row)
@@ -273,10 +342,37 @@ class JointComparison:
         """Return what has to be said about the pairs."""
         if self.settings.against not in {AGAINST_ALL, AGAINST_LEADER, *self.names}:
             return [f"{self.settings.against} has no value, so nothing is compared with it."]
-        few = self._note_few_swaps(len(pairs))
-        return few + _note_disagreements(self.metric, pairs, self.settings.correction)
+        few = self.select_undecidable(pairs)
+        left_out = set(few)
+        others = [pair for pair in pairs if pair not in left_out]
+        return [
+            *self._note_few_swaps(),
+            *_note_disagreements(self.metric, others, self.settings.correction, self.resampling),
+            *self._note_few_units(few),
+        ]
 
-    def _note_few_swaps(self, tests: int) -> list[str]:
+    def select_undecidable(self, pairs: list[PairDifference]) -> list[PairDifference]:
+        """Return the pairs that differ in so few units that no p-value can reach the level."""
+        place = {name: index for index, name in enumerate(self.names)}
+        return [
+            pair
+            for pair in pairs
+            if pair.verdict != "identical"
+            and self.least_p[place[pair.first], place[pair.second]] > self.alpha
+        ]
+
+    def _note_few_units(self, pairs: list[PairDifference]) -> list[str]:
+        if not pairs:
+            return []
+        needed = 1 + math.floor(1.0 - math.log2(self.alpha))
+        named = name_systems([name_pair(pair) for pair in pairs], "pairs")
+        note = f"Too few {self.unit} differ for a verdict on {named}: with fewer than {needed} "
+        note += f"no swap of predictions reaches p = {1 - self.settings.level:.2g}. "
+        return [note + "The intervals are all that can be said."]
+
+    def _note_few_swaps(self) -> list[str]:
+        pairs = self._list_family_pairs() if self.has_smaller_family else self._list_all_pairs()
+        tests = len(pairs[0])
         if self.test.resamples is None or self.settings.correction not in CORRECTIONS or not tests:
             return []
         least = 1.0 / (self.test.resamples + 1.0)
@@ -285,19 +381,20 @@ class JointComparison:
         few = f"With {self.test.resamples:,} resamples no p-value is below {least:.2g}, so the "
         few += f"correction {self.settings.correction} for {tests:,} pairs may never reject: "
         needed = f"{math.ceil(tests / (1.0 - self.settings.level)):,} resamples"
-        return [f"{few}take {needed if self.test.method == BOOTSTRAP else 'max_t'}."]
+        return [f"{few}take {'max_t' if self.test.has_swaps else needed}."]
 
 
 def _note_disagreements(
-    metric: Metric, pairs: list[PairDifference], correction: Correction
+    metric: Metric, pairs: list[PairDifference], correction: Correction, resampling: str
 ) -> list[str]:
     """Say why an interval excludes 0 where the verdict is inconclusive, or the other way round."""
     more = f"the correction {correction} asks for more than the interval, which is by max-T."
     less = f"the correction {correction} asks for less than the interval, which is by max-T."
+    if correction in {"max_t", "none"}:
+        more = f"intervals by {RESAMPLING_NAMES[resampling]} are approximate, and too narrow with "
+        more += "few clusters or rare levels; swapping the predictions of the two systems gives "
+        more += "such differences by chance too often."
     if correction == "max_t":
-        more = "bootstrap intervals are approximate, and too narrow with few clusters or rare "
-        more += "levels; swapping the predictions of the two systems gives such differences by "
-        more += "chance too often."
         less = "the test assumes no difference, which leaves less noise than the interval allows "
         less += "for, and it steps down."
     excluded = [pair for pair in pairs if pair.low > 0 or pair.high < 0]

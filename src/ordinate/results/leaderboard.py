@@ -15,6 +15,7 @@ from ordinate.inference.randomization import (
 )
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.system_differences import (
+    choose_resampling,
     count_differing_units,
     resample_jointly,
 )
@@ -24,14 +25,11 @@ from ordinate.results.base import Record, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.results.joint_comparison import (
-    BOOTSTRAP,
     MOST_SWAPPED_PAIRS,
-    ROUNDING,
     ExactTests,
     JointComparison,
     PairDifference,
     VerdictTest,
-    name_pair,
     name_systems,
 )
 from ordinate.summaries import Panel
@@ -80,6 +78,7 @@ class Leaderboard:
     pairs: tuple[PairDifference, ...]
     baselines: Baselines | None  # None where they are not of the same items
     conclusion: str
+    resampling: str  # how the values behind intervals of differences and P(rank 1) were found
     notes: tuple[str, ...] = ()
     test: VerdictTest | None = None
 
@@ -180,6 +179,8 @@ class LeaderboardBuilder:
             resampled[defined],
             self._count_differing(metric)[np.ix_(ranked, ranked)],
             self.settings,
+            unit=self.unit,
+            resampling=self._choose_resampling(metric),
         )
 
     def _list_values(self, metric: Metric) -> Array:
@@ -193,6 +194,8 @@ class LeaderboardBuilder:
     def _exchange_predictions(self, compared: list[JointComparison]) -> None:
         """Test the pairs of each metric by swaps, unless weights are no counts of items."""
         if self.panel.groups is None and not self.panel.has_integer_weights:
+            for joint in compared:
+                joint.decide(self.tested)
             return
         swapped = randomize_differences(
             self.panel,
@@ -202,7 +205,7 @@ class LeaderboardBuilder:
             self.part_progress,
         )
         for joint, differences in zip(compared, swapped, strict=True):
-            joint.decide_by_swaps(differences, self.tested)
+            joint.decide(self.tested, differences)
 
     @property
     def _is_one_cluster(self) -> bool:
@@ -216,6 +219,9 @@ class LeaderboardBuilder:
         """Return the number of units in which two systems differ [S, S], whatever the metric."""
         del metric
         return self._differing
+
+    def _choose_resampling(self, metric: Metric) -> str:
+        return choose_resampling(self.panel, metric)
 
     @cached_property
     def _baseline_predictors(self) -> BaselinePredictors:
@@ -240,13 +246,13 @@ class LeaderboardBuilder:
         ranked = self._find_ranked(metric)
         notes = self._note_gaps(metric, ranked)
         pairs: list[PairDifference] = []
+        undecidable: set[PairDifference] = set()
         if self._is_one_cluster:
             notes.append("All items are of one group: nothing can be compared.")
         if joint is not None:
             pairs = joint.build_pairs()
+            undecidable = set(joint.select_undecidable(pairs))
             notes += joint.collect_notes(pairs)
-            if joint.test.method != BOOTSTRAP:
-                notes += self._note_few_units(metric, pairs)
             for index, standing in zip(joint.ranked, joint.list_standings(), strict=True):
                 standings[index] = replace(standings[index], **standing)
         standings.sort(key=lambda x: math.inf if x.rank is None else x.rank)
@@ -255,7 +261,8 @@ class LeaderboardBuilder:
             standings=tuple(standings),
             pairs=tuple(pairs),
             baselines=self._measure_baselines(metric),
-            conclusion=write_conclusion(metric, standings, pairs),
+            conclusion=write_conclusion(metric, standings, pairs, undecidable, self.unit),
+            resampling=self._choose_resampling(metric),
             notes=tuple(notes),
             test=None if joint is None else joint.test,
         )
@@ -271,24 +278,6 @@ class LeaderboardBuilder:
             notes.append(f"Not compared: {name_systems(left_out)}, with no value {where}.")
         undefined = np.isnan(self.resampled[metric.expression][:, ranked])
         return notes + _note_few_resamples(np.asarray(~undefined.any(axis=1)))
-
-    def _note_few_units(self, metric: Metric, pairs: list[PairDifference]) -> list[str]:
-        """Say which pairs differ in so few units that no p-value can reach the level."""
-        alpha, differing = 1.0 - self.settings.level + ROUNDING, self._count_differing(metric)
-        place = {name: index for index, name in enumerate(self.panel.systems)}
-        few = [
-            name_pair(pair)
-            for pair in pairs
-            if pair.verdict != "identical"
-            and 2.0 ** (1.0 - differing[place[pair.first], place[pair.second]]) > alpha
-        ]
-        if not few:
-            return []
-        needed = 1 + math.floor(1.0 - math.log2(alpha))
-        note = f"Too few {self.unit} differ for a verdict on {name_systems(few, 'pairs')}: with "
-        note += f"fewer than {needed} no swap of predictions reaches p = "
-        note += f"{1 - self.settings.level:.2g}. "
-        return [note + "The intervals are all that can be said."]
 
 
 def _make_partial_progress(
@@ -313,8 +302,17 @@ def _note_few_resamples(defined: Array) -> list[str]:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[PairDifference]) -> str:
-    """Say in a sentence or two who leads, whom it beats, and who may be as good."""
+def write_conclusion(
+    metric: Metric,
+    standings: list[Standing],
+    pairs: list[PairDifference],
+    undecidable: set[PairDifference],
+    unit: str,
+) -> str:
+    """Say in a sentence or two who leads, whom it beats, and who may be as good.
+
+    `undecidable` are the pairs that differ in too few units for a verdict.
+    """
     ranked = [standing for standing in standings if standing.rank is not None]
     if len(ranked) < 2:
         return f"On {metric.expression} there is nothing to compare: too few systems have a value."
@@ -326,7 +324,10 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
     }
     same = [s for s, pair in against.items() if pair.verdict == "identical"]
     beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
-    inconclusive = [s for s, pair in against.items() if pair.verdict == "inconclusive"]
+    few = [s for s, pair in against.items() if pair in undecidable]
+    inconclusive = [
+        s for s, pair in against.items() if pair.verdict == "inconclusive" and s not in few
+    ]
     lead = f"{leader.system} leads on {metric.expression} with {leader.estimate.value:.3f}"
     if not math.isnan(leader.estimate.low):
         lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
@@ -335,6 +336,8 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
         parts.append(f"It is significantly better than {name_systems(beaten)}.")
     if inconclusive:
         parts.append(f"It is not significantly different from {name_systems(inconclusive)}.")
+    if few:
+        parts.append(f"It differs from {name_systems(few)} in too few {unit} for a verdict.")
     near = [s for s, pair in against.items() if _is_non_inferior(pair, s)]
     if near:
         parts.append(f"By the margin, {name_systems(near)} cannot be worse than it.")

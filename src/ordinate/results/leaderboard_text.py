@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
+from ordinate.inference.system_differences import BOOTSTRAP
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
@@ -17,7 +18,12 @@ from ordinate.render.estimates import (
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.comparison_settings import AGAINST_ALL, AGAINST_LEADER
 from ordinate.results.evaluation_text import describe_interval_methods
-from ordinate.results.joint_comparison import BOOTSTRAP, BOTH, PairDifference, VerdictTest
+from ordinate.results.joint_comparison import (
+    RANDOMIZATION,
+    RESAMPLING_NAMES,
+    PairDifference,
+    VerdictTest,
+)
 from ordinate.results.leaderboard import Leaderboard
 from ordinate.summaries import Panel
 
@@ -89,22 +95,15 @@ def _describe_cases(result: "Comparison") -> list[Document]:
             title,
             tuple(blocks),
             verdict=f"{title}: {first.conclusion}",
-            notes=(_explain_case_means(first), *notes),
+            notes=(_explain_case_means(means, first), *notes),
         )
     ]
 
 
-def _explain_case_means(board: Leaderboard) -> str:
+def _explain_case_means(result: "Comparison", board: Leaderboard) -> str:
     """Say how systems are compared by their means over cases."""
-    tried = "tried in every way"
-    if board.test is not None and board.test.resamples is not None:
-        tried = f"tossed {board.test.resamples:,} times"
-    return (
-        "Means over cases: each case counts the same, systems are paired by case, and cases are "
-        "the sample (Student's t, for all pairs at once). Their verdicts, letters and p-values are "
-        f"by randomisation max-T: one coin for each case, the same for all pairs and {tried}, "
-        "decides where two systems exchange the whole case."
-    )
+    means = "Means over cases: each case counts the same, systems are paired by case, and cases "
+    return " ".join([f"{means}are the sample.", *_explain_board(result, board, "case")])
 
 
 def describe_files(origin: Origin, panel: Panel, gold: str) -> list[str]:
@@ -136,7 +135,7 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
         format_interval_head(result.settings.level),
         "rank interval",
         "P(rank 1)",
-        "CLD",
+        *(("CLD",) if _has_letters(board) else ()),
     )
     rows: list[tuple[Cell, ...]] = []
     for standing in board.standings:
@@ -146,10 +145,10 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
         first = f"{100 * standing.rank_shares[0]:.1f} %" if standing.rank_shares else None
         value = standing.estimate.value
         interval = format_interval(standing.estimate.low, standing.estimate.high)
-        rows.append(
-            (rank, standing.system, value, interval, ranks, first, standing.compact_letter_display)
-        )
-    rows += [(None, name, value, None, None, None, None) for name, value in _list_baselines(board)]
+        row = (rank, standing.system, value, interval, ranks, first)
+        rows.append((*row, standing.compact_letter_display)[: len(header)])
+    empty = (None,) * (len(header) - 3)
+    rows += [(None, name, value, *empty) for name, value in _list_baselines(board)]
     title = f"Leaderboard by {name} ({better} is better)"
     return Grid(title, header, tuple(rows), left=2, optional=("P(rank 1)", "rank interval"))
 
@@ -166,53 +165,85 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
 
 
 def _explain_columns(result: "Comparison") -> str:
-    settings = result.settings
     board = next(iter(result.leaderboards.values()))
-    parts = [_describe_test(result, board.test)] if board.test and board.pairs else []
+    unit = "item" if result.panel.groups is None else "cluster"
+    return " ".join(_explain_board(result, board, unit))
+
+
+def _explain_board(result: "Comparison", board: Leaderboard, unit: str) -> list[str]:
+    """Say what stands behind verdicts, intervals, P(rank 1) and the compact letter display."""
+    settings = result.settings
+    parts = [_describe_test(result, board.test, unit)] if board.test and board.pairs else []
     margins = ", and decide margins" if settings.margins else ""
+    first = "in it" if board.resampling == BOOTSTRAP else "among values drawn likewise"
     parts.append(
-        f"The intervals of differences are by bootstrap, for all pairs at once{margins}; P(rank 1) "
-        f"is how often a system was first in it ({settings.resamples:,} resamples, "
-        f"seed {settings.seed})."
+        f"The intervals of differences are by {RESAMPLING_NAMES[board.resampling]}, for all pairs "
+        f"at once{margins}; P(rank 1) is how often a system was first {first} "
+        f"({settings.resamples:,} resamples, seed {settings.seed})."
     )
-    if board.standings[0].compact_letter_display is not None:
+    if _has_letters(board):
         parts.append(
             "Systems that share a letter of the compact letter display (CLD) are not "
             "significantly different."
         )
-    return " ".join(parts)
+    return parts
 
 
-def _describe_test(result: "Comparison", test: VerdictTest) -> str:
+def _has_letters(board: Leaderboard) -> bool:
+    return board.standings[0].compact_letter_display is not None
+
+
+def _describe_test(result: "Comparison", test: VerdictTest, unit: str) -> str:
     """Say what stands behind the verdicts, and why it is not the usual test, if it is not."""
-    clusters = result.panel.groups is not None
-    unit = "cluster" if clusters else "item"
     count = len(result.panel.systems)
-    pairs = f"{count * (count - 1) // 2:,} pairs"
-    if test.method == BOOTSTRAP:
-        uncounted = not (clusters or result.panel.has_integer_weights)
-        why = (
-            "The weights are no counts of items that could be swapped"
-            if uncounted
-            else f"Too many for swaps of predictions: {pairs}"
-        )
+    many = f"Too many for swaps of predictions: {count * (count - 1) // 2:,} pairs."
+    coins = _describe_coins(test, unit)
+    over = _describe_correction(result)
+    if not test.has_swaps:
+        uncounted = result.panel.groups is None and not result.panel.has_integer_weights
+        why = "The weights are no counts of items that could be swapped." if uncounted else many
         return (
-            f"{why}. So verdicts, p-values and rank intervals are by bootstrap max-T, which finds "
-            "too much with few clusters or rare levels."
+            f"{why} So verdicts, p-values and rank intervals are by {test.method} {over}, which "
+            "finds too much with few clusters or rare levels."
         )
-    coins = f"one coin for each {unit}, the same for all pairs, decides whether two systems "
-    coins += "exchange their predictions of it"
-    every = "all ways are tried" if test.resamples is None else f"{test.resamples:,} times"
-    coins = f"({coins}; {every})"
-    if test.method == BOTH:
+    swapped_all = test.rank_intervals == test.method
+    if result.settings.against not in {AGAINST_ALL, AGAINST_LEADER} and count > 2:
+        ranks = "" if swapped_all else f" {many} So these are by {test.rank_intervals}."
         return (
-            f"Too many for swaps of predictions: {pairs}. Only p-values of the pairs shown are by "
-            f"swaps {coins}; adjusted against the leader, which all pairs have chosen, and for "
-            "rank intervals they are by bootstrap max-T over all pairs, never below a pair's own."
+            f"Verdicts and p-values are by {test.method} {over} {coins}. Rank intervals are over "
+            "all pairs, a larger family, so they may leave open what a verdict decides; there is "
+            f"no compact letter display of the smaller one.{ranks}"
+        )
+    if test.method.startswith(RANDOMIZATION):
+        return (
+            "Verdicts, p-values, rank intervals and the compact letter display are by "
+            f"{test.method} {over} {coins}."
         )
     return (
-        "Verdicts, p-values, rank intervals and letters are by randomisation max-T over all pairs "
-        f"{coins}."
+        f"{many} Only p-values of the pairs shown are by swaps {coins}; adjusted against the "
+        f"leader, which all pairs have chosen, and for rank intervals they are by {test.method} "
+        f"{over}, never below a pair's own."
+    )
+
+
+def _describe_coins(test: VerdictTest, unit: str) -> str:
+    every = "all ways are tried" if test.resamples is None else f"{test.resamples:,} times"
+    return (
+        f"(one coin for each {unit}, the same for all pairs, decides whether two systems exchange "
+        f"their predictions of it; {every})"
+    )
+
+
+def _describe_correction(result: "Comparison") -> str:
+    """Say which pairs p-values are adjusted for, and how, if that is not max-T."""
+    against, correction = result.settings.against, result.settings.correction
+    family = f"the pairs with {against}"
+    if against in {AGAINST_ALL, AGAINST_LEADER} or len(result.panel.systems) == 2:
+        family = "all pairs"
+    if correction == "none":
+        return "without a correction"
+    return f"over {family}" + (
+        "" if correction == "max_t" else f", corrected by {CORRECTION_NAMES[correction]}"
     )
 
 
@@ -259,7 +290,8 @@ def _make_metrics_grids(result: "Comparison") -> list[Grid]:
             (system, *(_format_value(board, system) for board in part)) for system in order
         ]
         header = ("system", *(board.metric.expression for board in part))
-        grids.append(Grid("Values with their compact letter display", header, tuple(rows)))
+        letters = " with their compact letter display" if any(map(_has_letters, part)) else ""
+        grids.append(Grid(f"Values{letters}", header, tuple(rows)))
     return grids
 
 
