@@ -1,23 +1,15 @@
 """The study of clusters in small: it judges what the package does, on samples of its population."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+from helpers.studies import load_study
 
 
 @pytest.fixture(scope="module")
 def study():
-    """Return the study as a module, as the command line would load it."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        yield importlib.import_module("cluster_coverage")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    """Return the study as a module."""
+    return load_study("cluster_coverage")
 
 
 def test_the_study_has_the_bounds_and_the_doubts_of_the_package(study):

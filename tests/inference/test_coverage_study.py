@@ -1,31 +1,20 @@
 """The study of coverage in small: it judges what the package does, and the defaults cover."""
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
+from helpers.studies import load_study
 from ordinate.inference.small_samples import _load_coverage
 from ordinate.metrics import find_metric
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 REPLICATES, RESAMPLES = 400, 1_000  # resamples as in the study: BCa depends on them
 
 
 @pytest.fixture(scope="module")
 def study():
-    """Return the study as a module, as the command line would load it."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        path = BENCHMARKS / "interval_coverage.py"
-        spec = importlib.util.spec_from_file_location("coverage_study", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    """Return the study as a module."""
+    return load_study("interval_coverage")
 
 
 def test_the_study_has_the_limits_that_the_package_gives(study):

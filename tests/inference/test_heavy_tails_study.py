@@ -1,28 +1,15 @@
 """The study of heavy tails in small: it judges what the package does, by its rule."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+from helpers.studies import load_study
 
 
 @pytest.fixture(scope="module")
 def study():
-    """Return the study as a module, as the command line would load it."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        path = BENCHMARKS / "heavy_tails.py"
-        spec = importlib.util.spec_from_file_location("heavy_tails_study", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["heavy_tails_study"] = module
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    """Return the study as a module."""
+    return load_study("heavy_tails")
 
 
 def test_the_study_has_the_bounds_that_the_package_gives(study):

@@ -1,28 +1,17 @@
 """The study of verdicts in small: it judges what the package does, on systems as equal as said."""
 
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+from helpers.studies import load_study
 
 
 @pytest.fixture(scope="module")
 def study():
-    """Return the study as a module, as the command line would load it."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        path = BENCHMARKS / "verdicts.py"
-        spec = importlib.util.spec_from_file_location("verdict_study", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    """Return the study as a module."""
+    return load_study("verdicts")
 
 
 def test_the_study_has_the_verdicts_that_the_package_gives(study):
