@@ -705,6 +705,7 @@ def test_linearised_groups_are_refused_for_rough_metrics(name, method):
         estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method=method))
 
 
+@pytest.mark.slow
 def test_the_default_interval_of_few_groups_covers_the_truth():
     """8 groups, 2,000 samples: the share of misses is within 4 errors of at most 8 %."""
     rng = np.random.default_rng(18)

@@ -435,6 +435,7 @@ def test_nobody_says_that_draws_do_not_move_where_they_do(name):
     assert found.note != "every resample gives the same value"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "cem_ord", "kendall_tau_b"])
 def test_default_intervals_cover_the_truth(name):
     """N = 150 from a fixed population, 2,000 samples: coverage of at least 93 % minus 4 errors."""

@@ -304,6 +304,7 @@ def alarms(name, replicates=REPLICATES, size=3, systems=4, n=200):
     return seen / replicates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mae", "quadratic_kappa"])
 def test_of_equal_systems_any_two_are_told_apart_in_one_of_twenty_samples(name):
     """Familywise errors within 3 binomial standard errors of 5 %; uncorrected ones far above."""
@@ -342,6 +343,7 @@ def crowd_alarms(replicates, systems=60, resamples=400):
     return seen / replicates
 
 
+@pytest.mark.slow
 def test_the_leader_of_sixty_equal_systems_is_told_apart_in_one_of_twenty_samples():
     """The leader was chosen by looking: with its own pairs only, errors are far more frequent."""
     adjusted, outside, own = crowd_alarms(300)

@@ -220,6 +220,7 @@ def exponential(rng, n):
     return rng.exponential(size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "weights"),
     [

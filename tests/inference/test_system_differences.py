@@ -379,6 +379,7 @@ def test_one_group_has_draws_that_do_not_fail():
         assert values.shape == (100, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [6, 12])
 def test_equal_systems_on_few_groups_are_told_apart_in_one_of_twenty_samples(count):
     """Answers of a group are right or wrong together; 400 samples, 3 binomial errors above 5 %."""

@@ -86,7 +86,7 @@ def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
     )
     assert result.source.groups == 12
     assert result.winner.evaluation.groups == 12 - result.tests[0].groups
-    assert result.winner.evaluation.metrics["rmse"].method == "t"
+    assert result.winner.evaluation.metrics["rmse"].method == "jackknife"
 
 
 def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):

@@ -148,5 +148,5 @@ def test_groups_are_the_units_of_every_measure_of_the_test(tmp_path):
     result = tune_table(smooth(groups=20), tmp_path, settings)
     rows = {row["title"]: row for row in result.summarize()}
     for name in ("σ of the test targets", "baseline error: RMSE of the training mean"):
-        assert rows[name]["method"] == rows["test RMSE"]["method"] == "t"
+        assert rows[name]["method"] == rows["test RMSE"]["method"] == "jackknife"
     assert "intervals take groups, not rows, as independent" in " ".join(str(result).split())
