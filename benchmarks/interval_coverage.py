@@ -55,6 +55,7 @@ METRICS: tuple[Metric, ...] = tuple(
         "macro_accuracy",
         "min_sensitivity",
         "cohen_kappa",
+        "linear_kappa",
         "quadratic_kappa",
         "mcc",
         "gwet_ac2",
