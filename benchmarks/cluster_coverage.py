@@ -41,6 +41,7 @@ from interval_coverage import (
     FLAT,
     LARGE,
     LEVEL,
+    METRICS,
     POOR,
     Result,
     Verdict,
@@ -53,7 +54,6 @@ from interval_coverage import (
     verdict,
     whole,
 )
-from interval_coverage import METRICS as FIRST_METRICS
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.clusters import (
@@ -80,7 +80,6 @@ from ordinate.summaries import ConfusionMatrix
 from writing import markdown, wrapped
 
 SEED = 1_000
-METRICS = (*FIRST_METRICS, find_metric("linear_kappa"))
 COMPOSITION = 0.2  # latent correlation of the gold levels of a cluster
 LIKENESS = 0.5  # latent correlation of the errors of two systems
 BOOTSTRAPPED, LINEARISED = 1_000, 200  # the first replicates get the methods that take longer
@@ -315,10 +314,12 @@ def study_items(design: Design, replicates: int, resamples: int) -> list[Row]:
         for name, each in estimate_metrics(metrics, matrix, settings).items():
             found[name].append(each)
     truth, held = truths(design), design.items * float(gold_shares(design).min())
+    gold = tables.reshape(-1, *shares.shape).sum(axis=-1)
+    lacking = (gold == 0).any(axis=1).astype(int)  # which every report says
     rows = []
     for name, some in found.items():
         low, high = np.array([(each.low, each.high) for each in some]).T
-        warned = np.array([bool(each.note) for each in some], int)
+        warned = np.array([bool(each.note) for each in some], int) | lacking
         measures, counts = measure(truth[name], low, high, warned)
         head = (*design, "value", name, DEFAULT, replicates, truth[name])
         rows.append(Row(*head, *measures, held, 0.0, 0.0, counts))
@@ -912,7 +913,7 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
         f"**Doubts are voiced.** {len(poor)} of {len(cases)} cases (values and differences, all "
         f"metrics) cover less than {whole(POOR)}; in {len(poor) - len(silent)} of them at least "
         f"{whole(MOST)} of the reports warn or have no interval. Those that do not: "
-        f"{list_cases(silent)}.{MISSED if silent else ''} "
+        f"{list_cases(silent)}. "
         "What makes a report warn was set from these cells: the number of "
         "clusters, the largest of them, and, but for proportions, closeness and ranking, levels "
         "that few clusters hold or that gold lacks."
@@ -925,13 +926,6 @@ def acceptance(rows: Sequence[Row]) -> list[str]:
         "it near its bound."
     )
     return [coverage, doubts, calmness]
-
-
-MISSED = (
-    " Without clusters, warnings come from the first study, which has no `linear_kappa`; and where "
-    "gold lacks the rarest level, `f1_macro` has no note of its own, but the report says that gold "
-    "lacks a level."
-)
 
 
 def find_poor_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[Row]]:

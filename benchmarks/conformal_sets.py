@@ -252,7 +252,7 @@ def page(rows: list[Row], replicates: int) -> str:
         wrapped(
             f"{RULE} *On average* is the mean over cells of the relative difference. A first "
             "version of the script took the difference of the mean sizes instead, and was changed "
-            "after a smoke test of 100 replicates, before the results of the study were seen; that "
+            "after a smoke test of 100 replicates, while the study was running; that "
             f"difference is {percent(compare_mean_sizes(rows))} %."
         ),
         "## By the shape of the probabilities",

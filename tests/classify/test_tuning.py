@@ -183,7 +183,7 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
     assert result.source.groups == 12
     assert result.winner.evaluation.score.estimate.method == "jackknife"
     assert result.tests[0].groups == 12
-    assert "Intervals take the groups for units, and the model as given." in str(result)
+    assert "Intervals take clusters as units, and the model as given." in str(result)
 
 
 def test_groups_that_only_the_training_data_have_are_units_there_alone(tmp_path):
@@ -193,7 +193,7 @@ def test_groups_that_only_the_training_data_have_are_units_there_alone(tmp_path)
     write_data(root, "ml-test-data", "test", [CEFR[i % 6] for i in range(24)])
     result = tune_experiment(Experiment.open(root, columns=DataColumns(group="writer")), QUICK)
     assert (result.source.groups, result.tests[0].groups) == (12, None)
-    said = "take the groups for units (cross-validation) and items as independent (test), and"
+    said = "take clusters as units (cross-validation) and items as independent (test), and"
     assert said in " ".join(str(result).split())
 
 

@@ -101,7 +101,7 @@ def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
     assert many.source.apart
     told = " ".join(str(many).split())
     assert "they hold what they promise" not in told
-    assert "approximate, for rows of one group are alike" in told
+    assert "approximate, for rows of one cluster are alike" in told
 
 
 def test_rows_for_stopping_are_never_held_out(tmp_path):

@@ -209,7 +209,7 @@ def test_one_group_is_nothing_to_compare_with_and_the_report_says_so(metric):
     result = compared(GOLD, SYSTEMS, metric, groups=["one"] * 150)
     board = result.leaderboards[metric]
     assert board.pairs == ()
-    assert board.notes == ("All items are of one group: nothing can be compared.",)
+    assert board.notes == ("All items are of one cluster: nothing can be compared.",)
     assert {one.rank for one in board.standings} == {None}
     assert board.notes[0] in words(result)
     for one in board.standings:

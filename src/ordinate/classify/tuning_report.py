@@ -24,7 +24,7 @@ DECODE_PHRASES = {
     "argmax": "the most probable ones",
     "rounded_mean": "rounded means",
 }
-GROUPED_UNITS, INDEPENDENT_UNITS = "the groups for units", "items as independent"
+CLUSTERS, INDEPENDENT_ITEMS = "clusters as units", "items as independent"
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _describe_units(result: "TuningResult") -> str:
     groups |= {one.name: one.groups for one in result.tests if one.evaluation}
     units: dict[str, list[str]] = {}
     for name, count in groups.items():
-        units.setdefault(INDEPENDENT_UNITS if count is None else GROUPED_UNITS, []).append(name)
+        units.setdefault(INDEPENDENT_ITEMS if count is None else CLUSTERS, []).append(name)
     if len(units) == 1:
         return next(iter(units))
     return " and ".join(f"{unit} ({', '.join(names)})" for unit, names in units.items())

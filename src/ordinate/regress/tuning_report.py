@@ -206,7 +206,7 @@ class RegressionReport(TaskReport):
     def _describe_final_fit(self, *, apart: bool, grouped: bool) -> str:
         if apart:
             promise = (
-                "take them as approximate, for rows of one group are alike."
+                "take them as approximate, for rows of one cluster are alike."
                 if grouped
                 else "they cover as stated for rows from the same source."
             )

@@ -248,7 +248,7 @@ class LeaderboardBuilder:
         pairs: list[PairDifference] = []
         undecidable: set[PairDifference] = set()
         if self._is_one_cluster:
-            notes.append("All items are of one group: nothing can be compared.")
+            notes.append("All items are of one cluster: nothing can be compared.")
         if joint is not None:
             pairs = joint.build_pairs()
             undecidable = set(joint.select_undecidable(pairs))
