@@ -99,7 +99,7 @@ class LabelColumns:
         """The further columns that are read, by the names that they get."""
         named = {
             "weight": self.weights,
-            "grp": self.by,
+            "subgroup": self.by,
             "cluster": self.groups,
             "second": self.second_rater,
         }

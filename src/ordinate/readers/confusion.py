@@ -1,4 +1,4 @@
-"""Files of gold and predicted levels, counted inside DuckDB."""
+"""Confusion matrices of items, counted where they are: in files, frames and databases."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,20 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.columns import LabelColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Watch, connect
+from ordinate.readers.expressions import Aggregate, column
 from ordinate.readers.file_formats import open_sources
-from ordinate.readers.item_query import (
-    WEIGHT_SQL,
-    ItemQuery,
-    QueryPlanner,
-    build_cluster_number_sql,
-    build_sums_sql,
-    read_clusters,
-    store_cluster_counts,
-    write_disagreements,
+from ordinate.readers.item_query import QueryPlanner, write_disagreements
+from ordinate.readers.items import (
+    CLUSTER,
+    GOLD,
+    IN_GOLD,
+    IN_PREDICTED,
+    NTH,
+    PREDICTED,
+    SECOND,
+    SUBGROUP,
+    WEIGHT,
+    ItemSource,
+    Table,
+    build_weight_sums,
+    has_weight,
+    read_cell_sums,
 )
-from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.scale import Scale
+from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.scale.labels import is_missing
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
@@ -35,14 +45,12 @@ from ordinate.summaries.tabulation import (
 )
 
 Array = NDArray[Any]
-GroupCheck = Callable[[list[str]], None]
-COUNTED_SQL = "SELECT * FROM counted WHERE in_gold"  # the counts of each cluster
-SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
+SIDES = (GOLD, PREDICTED, SECOND)  # columns of labels
 
 
 @dataclass(frozen=True)
 class ConfusionData:
-    """The confusion matrices of files, and what a report says of where they came from.
+    """The confusion matrices of items, and what a report says of where they came from.
 
     With groups, `groups` has a matrix for each, `group_values` says which they are, and `by` has
     for each subgroup a batch of the matrices of its groups. `second_rater` and `second_rater_by`
@@ -50,7 +58,7 @@ class ConfusionData:
     """
 
     matrix: ConfusionMatrix
-    by: list[tuple[str | None, ConfusionMatrix]]
+    by: list[tuple[Any, ConfusionMatrix]]
     gold: str
     predicted: str
     files: tuple[str, ...]
@@ -58,24 +66,8 @@ class ConfusionData:
     notes: tuple[str, ...]
     groups: ConfusionMatrix | None = None
     second_rater: ConfusionMatrix | None = None
-    second_rater_by: list[tuple[str | None, ConfusionMatrix]] = field(default_factory=list)
-    group_values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """How many items have the same labels and are in the same subgroup, as the file spells them."""
-
-    gold: str | None
-    predicted: str | None
-    by: str | None
-    second: str | None
-    in_gold: bool
-    in_predicted: bool
-    items: int
-    weight: float
-    square: float
-    fractions: int
+    second_rater_by: list[tuple[Any, ConfusionMatrix]] = field(default_factory=list)
+    group_values: tuple[Any, ...] = ()
 
 
 def count_files(
@@ -85,7 +77,7 @@ def count_files(
     missing: MissingPolicy = "error",
     *,
     items: Path | None = None,
-    check_groups: GroupCheck | None = None,
+    check_groups: Callable[[list[Any]], None] = lambda _: None,
     watch: Watch = lambda _: nullcontext(),
 ) -> ConfusionData:
     """Count files into confusion matrices; `items` is where the items that disagree are written.
@@ -99,8 +91,16 @@ def count_files(
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         planner = QueryPlanner(connection, gold_files, reader.describe_files(paths), columns)
-        reading = _ConfusionReader(connection, planner, check_groups)
-        return reading.read(scale, missing, items)
+        found = planner.build_items()
+        spelling = LabelSpelling(columns.renamed)
+        reading = ConfusionReader(found, planner.list_titles(), spelling)
+        check_groups(reading.clusters.values)
+        data = reading.read(scale, missing)
+        if items is not None:
+            wrong, unanswered = reading.list_disagreements(data.matrix.scale)
+            write_disagreements(connection, found.parts, wrong, unanswered, items)
+    names = tuple(source.name for source in (*gold_files, *planner.files))
+    return replace(data, files=names, notes=(*planner.notes, *data.notes))
 
 
 # --- from coded cells to confusion matrices ------------------------------------------------------
@@ -200,198 +200,169 @@ def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
 # --- one run -------------------------------------------------------------------------------------
 
 
-class _ConfusionReader:
-    """One run over the files."""
+class ConfusionReader:
+    """One run over items: counted where they are, a row for each set of labels and groups.
 
-    def __init__(
-        self, connection: Connection, planner: QueryPlanner, check_groups: GroupCheck | None
-    ) -> None:
-        self.connection, self.planner, self.check_groups = connection, planner, check_groups
-        self.columns = planner.columns
-        self.items = planner.build_queries()
-        self.spelling = LabelSpelling(self.columns.renamed)
-        self.places = RowLocator(connection, self.items, self.spelling, self.columns.weights)
-        titles = (planner.gold, planner.predicted, self.columns.second_rater)
-        sides = zip(("gold", "predicted", "second"), titles, strict=True)
-        self.titles = {side: title for side, title in sides if title is not None}
+    `titles` says which columns there are, by role: what people call them.
+    """
 
-    def read(
-        self, scale: Scale | None, missing: MissingPolicy, items: Path | None
-    ) -> ConfusionData:
-        """Count, find the scale, and apply the policy for missing labels."""
-        cells = self._count_cells()
-        known = [cell for cell in cells if cell.in_gold]
-        if not known:
+    def __init__(self, items: ItemSource, titles: dict[str, str], spelling: LabelSpelling) -> None:
+        self.items, self.titles, self.spelling = items, titles, spelling
+        self.places = RowLocator(items, spelling, titles.get(WEIGHT))
+        self.notes: list[str] = []
+        self.table = self._count_cells()
+        self.clusters = number_clusters(self.table)
+
+    def _count_cells(self) -> Table:
+        """Count inside the engine."""
+        weighted, keyed = WEIGHT in self.titles, self.items.keyed
+        keys = [role for role in (*SIDES, SUBGROUP, CLUSTER) if role in self.titles]
+        sums = build_weight_sums(weighted=weighted, keyed=keyed)
+        if CLUSTER in self.titles and self.items.ordered:
+            sums[NTH] = Aggregate("min", column(NTH))
+        joined = [IN_GOLD, IN_PREDICTED] if keyed else []
+        where = has_weight(keyed=keyed) if weighted else None
+        table = self.items.sum_by([*keys, *joined], sums, where)
+        if weighted and table["wrong"].any():
+            self.places.check_weights()
+        self.match_counts = _count_joined_items(table) if keyed else None
+        known = table[IN_GOLD].astype(bool) if keyed else slice(None)
+        found = {name: cells[known] for name, cells in table.items()}
+        if not len(found["items"]):
             self.places.refuse_no_items("evaluate")
-        if self.check_groups is not None:
-            self.check_groups(self._read_groups())
-        labels = {side: {getattr(cell, side) for cell in known} for side in self.titles}
-        scale = self.spelling.find_scale(scale, set().union(*labels.values()), self.planner.notes)
-        for side, title in self.titles.items():
-            strange = self.spelling.find_off_scale_labels(scale, labels[side])
-            self.places.refuse_off_scale_labels(scale, side, strange, title)
-        encoded = self._encode_cells(scale, known)
-        complete = encoded.exclude(self._find_incomplete_cells(encoded, missing))
-        data = self._build_data(complete, cells, missing)
-        if items is not None:
-            self._write_disagreements(scale, known, items)
-        return data
+        return found
 
-    def _build_data(
-        self, encoded: EncodedCells, cells: list[_Cell], missing: MissingPolicy
+    def read(self, scale: Scale | None, missing: MissingPolicy) -> ConfusionData:
+        """Find the scale, and apply the policy for missing labels."""
+        sides = {side: factorize_column(self.table[side]) for side in SIDES if side in self.titles}
+        seen = {label for side in sides.values() for label in side.values}
+        scale = self.spelling.find_scale(scale, seen, self.notes)
+        levels = {}
+        for side, found in sides.items():
+            strange = self.spelling.find_off_scale_labels(scale, found.values)
+            self.places.refuse_off_scale_labels(scale, side, strange, self.titles[side])
+            levels[side] = self.spelling.encode_labels(scale, found.values)[found.codes]
+        subgroups = number_subgroups(self.table)
+        alone = self.clusters.codes == len(self.clusters.values)
+        encoded = EncodedCells(
+            scale,
+            subgroups.codes,
+            self.clusters.codes,
+            alone,
+            levels[GOLD],
+            levels[PREDICTED],
+            levels.get(SECOND, levels[GOLD]),
+            read_cell_sums(self.table),
+        )
+        complete = encoded.exclude(self._find_incomplete_cells(encoded, missing))
+        return self._build_tables(complete, subgroups.values, missing)
+
+    def _build_tables(
+        self, encoded: EncodedCells, subgroups: list[Any], missing: MissingPolicy
     ) -> ConfusionData:
         places = self.places
         rows = MissingRows(
-            lambda: places.find_missing_labels("gold"),
-            lambda: places.find_missing_labels("predicted"),
+            lambda: places.find_missing_labels(GOLD),
+            lambda: places.find_missing_labels(PREDICTED),
         )
         matrices = encoded.build_matrices(rows, missing)
-        grouped = self.columns.groups is not None
-        values = list(enumerate(_list_subgroups(cells))) if self.columns.by else []
+        grouped = CLUSTER in self.titles
+        values = list(enumerate(subgroups)) if SUBGROUP in self.titles else []
         raters = None
-        if self.columns.second_rater is not None:
+        if SECOND in self.titles:
             raters = encoded.select_second_rater(missing).build_matrices(rows, missing)
         return ConfusionData(
             matrices.batch.pooled,
             [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in values],
-            self.planner.gold,
-            self.planner.predicted,
-            tuple(source.name for source in (*self.planner.gold_files, *self.planner.files)),
-            _count_joined_items(cells) if self.items[0].keyed else None,
-            tuple(self.planner.notes),
+            self.titles[GOLD],
+            self.titles[PREDICTED],
+            (self.items.name,),
+            self.match_counts,
+            tuple(self.notes),
             matrices.summarize_all(grouped=True) if grouped else None,
             None if raters is None else raters.summarize_all(grouped=grouped),
             [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
-            self._list_groups(matrices) if grouped else (),
+            tuple(self.clusters.values[k] for k in matrices.filled_groups) if grouped else (),
         )
-
-    def _list_groups(self, matrices: ConfusionBatch) -> tuple[str, ...]:
-        """Return the groups that have items, in the order of their matrices."""
-        found = self._read_groups()
-        return tuple(found[k] for k in matrices.filled_groups)
-
-    def _read_groups(self) -> list[str]:
-        return read_clusters(self.connection, COUNTED_SQL, self.items[0].name)
-
-    # --- counting ----------------------------------------------------------------------------
-
-    def _count_cells(self) -> list[_Cell]:
-        """Count inside the engine: one row comes back for each set of labels in each subgroup."""
-        if self.columns.weights is not None:
-            for part in self.items:
-                self.places.check_weights(part)
-        if self.columns.groups is not None:
-            store_cluster_counts(self.connection, self.items, self._build_count_sql)
-            labels = "gold, predicted, grp, second, in_gold, in_predicted"
-            sums = (
-                "CAST(sum(items) AS BIGINT), sum(weight), sum(square), "
-                "CAST(sum(fractions) AS BIGINT)"
-            )
-            query = f"SELECT {labels}, {sums} FROM counted GROUP BY ALL ORDER BY 3, 1, 2"
-            return [_Cell(*row) for row in read_rows(self.connection, query, self.items[0].name)]
-        return [
-            _Cell(*row)
-            for part in self.items
-            for row in read_rows(
-                self.connection, self._build_count_sql(part) + " ORDER BY 3, 1, 2", part.name
-            )
-        ]
-
-    def _build_count_sql(self, part: ItemQuery, further: str = "") -> str:
-        """Return SQL for the number of items, and the sums of weights, of equal items."""
-        weights = self.columns.weights
-        alive = "" if weights is None else f"WHERE {WEIGHT_SQL} > 0 OR NOT in_gold"
-        by = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
-        second = "second" if self.columns.second_rater else "NULL"
-        return (
-            f"SELECT gold, predicted, {by} AS grp, {second} AS second, in_gold, in_predicted, "
-            f"{build_sums_sql(weights)}{further} FROM ({part.sql}) {alive} GROUP BY ALL"
-        )
-
-    def _encode_cells(self, scale: Scale, cells: list[_Cell]) -> EncodedCells:
-        """Return the cells with levels in the place of labels."""
-        if self.columns.groups is not None:
-            return self._encode_grouped_cells(scale, cells)
-        place = {by: index for index, by in enumerate(_list_subgroups(cells))}
-        gold, predicted, second = (
-            np.array(
-                [scale.lookup[self.spelling.rename_label(getattr(cell, side))] for cell in cells]
-            )
-            for side in ("gold", "predicted", "second")
-        )
-        parts = ([getattr(cell, x) for cell in cells] for x in SUM_COLUMNS)
-        sums = CellSums(*(np.array(part) for part in parts))
-        none = np.zeros(len(cells), int)
-        by = np.array([place[cell.by] for cell in cells])
-        return EncodedCells(scale, by, none, none > 0, gold, predicted, second, sums)
-
-    def _encode_grouped_cells(self, scale: Scale, cells: list[_Cell]) -> EncodedCells:
-        """Code inside the engine, where there may be millions of cells."""
-        sides: dict[str, list[str]] = {}
-        for side in ("gold", "predicted", "second"):
-            found = {getattr(cell, side) for cell in cells}
-            sides[side] = sorted(found - {None})
-        selected = ", ".join(
-            f"{build_label_code_sql(side, labels)} AS {side}" for side, labels in sides.items()
-        )
-        query = (
-            f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {selected}, items, "
-            "CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions "
-            f"FROM ({build_cluster_number_sql(COUNTED_SQL)})"
-        )
-        arrays = read_arrays(self.connection, query, self.items[0].name)
-        gold, predicted, second = (
-            self.spelling.encode_labels(scale, labels)[arrays[side]]
-            for side, labels in sides.items()
-        )
-        sums = CellSums(*(arrays[part] for part in SUM_COLUMNS))
-        by, group, alone = arrays["by"], arrays["number"], arrays["alone"]
-        return EncodedCells(scale, by, group, alone, gold, predicted, second, sums)
-
-    # --- what is missing ---------------------------------------------------------------------
 
     def _find_incomplete_cells(self, encoded: EncodedCells, missing: MissingPolicy) -> Array:
-        """Return the cells without a group or a label of the second rater, or say where."""
-        alone, rated_once = encoded.alone, np.zeros_like(encoded.alone)
+        """Return the cells without a cluster or a label of the second rater, or say where."""
         n = int(encoded.sums.items.sum())
+        alone, rated_once = encoded.alone, encoded.lacks_second_rating
         if alone.any() and missing != "drop":
-            places = self.places.find_empty_cells("cluster")
+            places = self.places.find_empty_cells(CLUSTER)
             raise make_missing_groups_error(
-                encoded.count_items(alone), n, f"column {self.columns.groups!r}", places
+                encoded.count_items(alone), n, f"column {self.titles[CLUSTER]!r}", places
             )
-        if self.columns.second_rater is not None:
-            rated_once = encoded.lacks_second_rating
+        if SECOND not in self.titles:
+            return alone
         if rated_once.any() and missing != "drop":
-            places = self.places.find_missing_labels("second")
+            places = self.places.find_missing_labels(SECOND)
             way = f"Leave them out with {DROP_HINT}."
             raise make_missing_labels_error(
                 encoded.count_items(rated_once), n, "labels of the second rater", places, way
             )
         return alone | rated_once
 
-    def _write_disagreements(self, scale: Scale, cells: list[_Cell], out: Path) -> None:
-        """Write the items whose prediction is wrong or missing."""
-        wrong, unanswered = {}, {}
-        for cell in cells:
-            gold, predicted = (
-                scale.lookup[self.spelling.rename_label(x)] for x in (cell.gold, cell.predicted)
+    def list_disagreements(
+        self, scale: Scale
+    ) -> tuple[list[tuple[str, str, int]], list[tuple[str, str | None]]]:
+        """Return pairs of labels that differ, with the steps between, and those unanswered."""
+        wrong, unanswered = [], []
+        for gold, predicted in set(zip(self.table[GOLD], self.table[PREDICTED], strict=True)):
+            truth, answer = (
+                scale.lookup[self.spelling.rename_label(label)] for label in (gold, predicted)
             )
-            if gold == len(scale) or cell.gold is None:
+            if truth == len(scale):
                 continue
-            if predicted == len(scale):
-                unanswered[cell.gold, cell.predicted] = True
-            elif predicted != gold:
-                wrong[cell.gold, str(cell.predicted), predicted - gold] = True
-        write_disagreements(self.connection, self.items, wrong, unanswered, out)
+            if answer == len(scale):
+                unanswered.append((gold, predicted))
+            elif answer != truth:
+                wrong.append((gold, predicted, answer - truth))
+        return sorted(wrong), unanswered
 
 
-def _list_subgroups(cells: list[_Cell]) -> list[str | None]:
-    return list(dict.fromkeys(cell.by for cell in cells if cell.in_gold))
+def number_clusters(table: Table) -> Groups:
+    """Return the clusters in the order in which they appear, where there is one, or sorted.
+
+    Items without a cluster have the number after the last.
+    """
+    if CLUSTER not in table:
+        return Groups([None], np.zeros(len(table["items"]), np.int64))
+    found = factorize_column(table[CLUSTER])
+    if NTH in table:
+        first = np.full(len(found.values), np.inf)
+        np.minimum.at(first, found.codes, table[NTH])
+        order = np.argsort(first, kind="stable").tolist()
+    else:
+        order = _sort_values(found.values)
+    return _renumber(found, [k for k in order if not is_missing(found.values[k])])
 
 
-def _count_joined_items(cells: list[_Cell]) -> dict[str, int]:
-    return {
-        "matched": sum(cell.items for cell in cells if cell.in_gold and cell.in_predicted),
-        "missing": sum(cell.items for cell in cells if not cell.in_predicted),
-        "unknown": sum(cell.items for cell in cells if not cell.in_gold),
-    }
+def number_subgroups(table: Table) -> Groups:
+    """Return the subgroups, sorted; items without one are the last."""
+    if SUBGROUP not in table:
+        return Groups([None], np.zeros(len(table["items"]), np.int64))
+    found = factorize_column(table[SUBGROUP])
+    return _renumber(found, _sort_values(found.values))
+
+
+def _sort_values(values: list[Any]) -> list[int]:
+    """Return the order of values, missing ones last."""
+    try:
+        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), values[k]))
+    except TypeError:
+        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), str(values[k])))
+
+
+def _renumber(groups: Groups, order: list[int]) -> Groups:
+    """Return the groups in another order; those that it lacks come after the last."""
+    number = np.full(len(groups.values), len(order))
+    number[order] = np.arange(len(order))
+    return Groups([groups.values[k] for k in order], number[groups.codes])
+
+
+def _count_joined_items(table: Table) -> dict[str, int]:
+    in_gold, in_predicted = (table[name].astype(bool) for name in (IN_GOLD, IN_PREDICTED))
+    found = {"matched": in_gold & in_predicted, "missing": ~in_predicted, "unknown": ~in_gold}
+    return {name: int(table["items"][where].sum()) for name, where in found.items()}

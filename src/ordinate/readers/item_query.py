@@ -1,8 +1,11 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
 from ordinate.readers.columns import LabelColumns
@@ -11,8 +14,11 @@ from ordinate.readers.duckdb_connection import (
     quote_identifier,
     quote_literal,
     read_rows,
+    read_table,
 )
+from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
 from ordinate.readers.file_formats import FileSource
+from ordinate.readers.items import GOLD, NTH, PREDICTED, SUBGROUP, Table
 
 USUAL_COLUMN_NAMES = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
@@ -38,7 +44,7 @@ FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes 
 
 @dataclass(frozen=True)
 class ItemQuery:
-    """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
+    """A query for items: gold, predicted, weight, subgroup, cluster, second, in_gold, id, ….
 
     Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
     an id, others by their row. Where there are clusters, `nth` is the place of an item in its file.
@@ -48,6 +54,77 @@ class ItemQuery:
     name: str
     own: tuple[str, ...]
     keyed: bool = False
+
+
+@dataclass(frozen=True)
+class FileItems:
+    """Items of files, counted by DuckDB: one query for each file, so that errors name it."""
+
+    connection: Connection
+    parts: Sequence[ItemQuery]
+    ordered: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people call the first file."""
+        return self.parts[0].name
+
+    @property
+    def keyed(self) -> bool:
+        """Whether items were joined by an id."""
+        return self.parts[0].keyed
+
+    def sum_by(
+        self,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None = None,
+    ) -> Table:
+        """Return the sums over the items of each file that share all keys."""
+        tables = [self._sum_part(k, keys, sums, where) for k in range(len(self.parts))]
+        return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+    def _sum_part(
+        self,
+        index: int,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None,
+    ) -> Table:
+        part = self.parts[index]
+        selected = [quote_identifier(key) for key in keys]
+        selected += (
+            f"{each.kind}({each.of.to_sql(DUCKDB)}) AS {quote_identifier(name)}"
+            for name, each in sums.items()
+        )
+        condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
+        query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"
+        table = read_table(self.connection, query, part.name)
+        if NTH in sums:
+            table[NTH] = table[NTH].astype(float) + index * FILE_ROW_OFFSET
+        return table
+
+    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+        """Return the first places where a condition holds, and what stands there."""
+        found: list[tuple[str, Any]] = []
+        for part in self.parts:
+            found += self._find_cells_in_file(part, where, shown, limit - len(found))
+        return found
+
+    def _find_cells_in_file(
+        self, part: ItemQuery, where: Expression, shown: Expression, limit: int
+    ) -> list[tuple[str, Any]]:
+        place = "id" if part.keyed else "row_number() OVER ()"
+        query = (
+            f"SELECT place, {shown.to_sql(DUCKDB)} FROM (SELECT *, {place} AS place FROM "
+            f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY place LIMIT {limit}"
+        )
+        of_file = f" of {part.name}" if len(self.parts) > 1 else ""
+        unit = "id" if part.keyed else "row"
+        return [
+            (f"{unit} {place}{of_file}", found)
+            for place, found in read_rows(self.connection, query, part.name)
+        ]
 
 
 class QueryPlanner:
@@ -70,6 +147,15 @@ class QueryPlanner:
         self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
         self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
 
+    def list_titles(self) -> dict[str, str]:
+        """Return the columns of labels, weights and groups, by role."""
+        return {GOLD: self.gold, PREDICTED: self.predicted} | self.columns.extras
+
+    def build_items(self) -> "FileItems":
+        """Return the items, with one query for each file, or one for files that are joined."""
+        ordered = self.columns.groups is not None
+        return FileItems(self.connection, self.build_queries(), ordered)
+
     def build_queries(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
         if not self.gold_files:
@@ -79,11 +165,10 @@ class QueryPlanner:
     # --- queries -----------------------------------------------------------------------------
 
     def _build_extra_sql(self, source: FileSource, name: str, column: str) -> str:
-        return (
-            build_label_sql(source, column)
-            if name in LABEL_COLUMNS
-            else resolve_column(source, column)
-        )
+        if name in LABEL_COLUMNS:
+            return build_label_sql(source, column)
+        sql = resolve_column(source, column)
+        return f"CAST({sql} AS VARCHAR)" if name == SUBGROUP else sql
 
     def _query_single_file(self, source: FileSource) -> ItemQuery:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
@@ -305,7 +390,7 @@ def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
 
 def write_disagreements(
     connection: Connection,
-    items: list[ItemQuery],
+    items: Sequence[ItemQuery],
     wrong: Iterable[tuple[str, str, int]],
     unanswered: Iterable[tuple[str, str | None]],
     out: Path,

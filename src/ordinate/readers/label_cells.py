@@ -3,6 +3,8 @@
 import csv
 import json
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadWeights, NoItems, shorten
-from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows
-from ordinate.readers.item_query import WEIGHT_SQL, ItemQuery
+from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.readers.expressions import ALWAYS, Expression, column
+from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, is_wrong_weight
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
 from ordinate.scale.encoding import make_off_scale_error
 from ordinate.scale.labels import is_missing
-from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
 MOST_LABELS = 500  # looked for in one query
@@ -68,81 +70,57 @@ def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
 class RowLocator:
     """Finds rows or ids in items; an item of weight 0 does not exist."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        items: list[ItemQuery],
-        spelling: LabelSpelling,
-        weights: str | None,
-    ) -> None:
-        self.connection, self.items, self.spelling = connection, items, spelling
-        self.weights = weights
+    def __init__(self, items: ItemSource, spelling: LabelSpelling, weights: str | None) -> None:
+        self.items, self.spelling, self.weights = items, spelling, weights
 
-    def find_missing_labels(self, column: str) -> list[str]:
+    def find_missing_labels(self, role: str) -> list[str]:
         """Return the first places without a label."""
-        unnamed = ", ".join(map(quote_literal, self.spelling.missing_labels))
-        return self.find_empty_cells(column, f" OR {column} IN ({unnamed})" if unnamed else "")
+        unnamed = self.spelling.missing_labels
+        return self.find_empty_cells(role, *([column(role).is_in(unnamed)] if unnamed else ()))
 
-    def find_empty_cells(self, column: str, also: str = "") -> list[str]:
-        """Return the first places where nothing stands."""
-        found = self._find_cells(f"({column} IS NULL{also}) AND in_gold", column, ROWS_SHOWN)
-        return [place for place, _ in found]
+    def find_empty_cells(self, role: str, *also: Expression) -> list[str]:
+        """Return the first places where nothing stands, or what is as good as nothing."""
+        empty = reduce(or_, also, column(role).is_missing())
+        return [place for place, _ in self.find_cells(empty, column(role), ROWS_SHOWN)]
 
     def refuse_off_scale_labels(
-        self, scale: Scale, column: str, labels: list[str], title: str
+        self, scale: Scale, role: str, labels: Sequence[Any], title: str
     ) -> None:
         """Say where the first of the labels stands, if there are any, none of them on the scale."""
         if labels:
-            listed = ", ".join(map(quote_literal, labels[:MOST_LABELS]))
-            place, found = self._find_cells(f"{column} IN ({listed}) AND in_gold", column, 1)[0]
+            strange = column(role).is_in(labels[:MOST_LABELS])
+            place, found = self.find_cells(strange, column(role), 1)[0]
             raise make_off_scale_error(
                 scale, self.spelling.rename_label(found), f"{place} of column {title!r}"
             )
 
     def refuse_no_items(self, verb: str) -> None:
         """Say why there is nothing to work on."""
-        rows = any(self._find_cells_in_file(part, "in_gold", "gold", 1) for part in self.items)
+        rows = self.items.find_cells(self._is_given(), column(GOLD), 1)
         if self.weights is not None and rows:
             raise NoItems(f"There are no items to {verb}: all weights are 0.")
-        raise NoItems(f"{self.items[0].name} has a header and no rows.")
+        raise NoItems(f"{self.items.name} has a header and no rows.")
 
-    def check_weights(self, part: ItemQuery) -> None:
+    def check_weights(self) -> None:
         """Refuse weights that are no finite numbers of at least 0."""
-        # `isfinite` by name: a comparison with NaN may take its answer from a file's statistics.
-        finite = (
-            f"isfinite({WEIGHT_SQL}) AND {WEIGHT_SQL} >= 0 AND {WEIGHT_SQL} < {HEAVIEST_WEIGHT}"
-        )
-        wrong = f"{WEIGHT_SQL} IS NULL OR NOT ({finite})"
-        for place, found in self._find_cells_in_file(part, f"in_gold AND ({wrong})", "weight", 1):
+        wrong = is_wrong_weight(column(WEIGHT).to_number())
+        for place, found in self.items.find_cells(self._is_given() & wrong, column(WEIGHT), 1):
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
                 f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
                 "finite numbers of at least 0."
             )
 
-    def _find_cells(self, condition: str, column: str, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+        """Return the first places of items that count, and what stands there."""
+        where &= self._is_given()
         if self.weights is not None:
-            condition += f" AND {WEIGHT_SQL} > 0"
-        found: list[tuple[str, Any]] = []
-        for part in self.items:
-            found += self._find_cells_in_file(part, condition, column, limit - len(found))
-        return found
+            where &= column(WEIGHT).to_number() > 0
+        return self.items.find_cells(where, shown, limit)
 
-    def _find_cells_in_file(
-        self, part: ItemQuery, condition: str, column: str, limit: int
-    ) -> list[tuple[str, Any]]:
-        """Return the first places that fit a condition, and what stands there."""
-        place = "id" if part.keyed else "row_number() OVER ()"
-        query = (
-            f"SELECT place, {column} FROM (SELECT *, {place} AS place FROM ({part.sql})) "
-            f"WHERE {condition} ORDER BY place LIMIT {limit}"
-        )
-        of_file = f" of {part.name}" if len(self.items) > 1 else ""
-        unit = "id" if part.keyed else "row"
-        return [
-            (f"{unit} {place}{of_file}", found)
-            for place, found in read_rows(self.connection, query, part.name)
-        ]
+    def _is_given(self) -> Expression:
+        """Tell whether an item is one of gold."""
+        return column(IN_GOLD) if self.items.keyed else ALWAYS
 
 
 def read_label_map(path: str) -> dict[str, str | None]:

@@ -24,6 +24,7 @@ from ordinate.readers.duckdb_connection import (
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
+    FileItems,
     ItemQuery,
     QueryPlanner,
     format_columns,
@@ -158,7 +159,9 @@ class _ReliabilityReader:
         self.keyed = self.items[0].keyed
         self.spelling = LabelSpelling(planner.columns.renamed)
         weights = planner.columns.weights
-        self.places = RowLocator(connection, self.items, self.spelling, weights)
+        self.places = RowLocator(FileItems(connection, self.items), self.spelling, weights)
+        if weights is not None:
+            self.places.check_weights()
         read_rows(connection, f"SET memory_limit='{MEMORY_LIMIT}'", self.items[0].name)
         read_rows(
             connection,
@@ -173,8 +176,6 @@ class _ReliabilityReader:
         )
 
     def _store_rows(self, part: int, items: ItemQuery) -> None:
-        if self.planner.columns.weights is not None:
-            self.places.check_weights(items)
         numbers = [
             f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
             for k in range(len(self.planner.columns.probabilities))

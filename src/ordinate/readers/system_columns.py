@@ -14,6 +14,7 @@ from ordinate.readers.file_formats import FileSource
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
+    FileItems,
     ItemQuery,
     build_cluster_number_sql,
     build_label_sql,
@@ -157,7 +158,10 @@ class WidePanelSource(PanelSource):
             raise BadInput(f"The column {shorten(twice[0])} is named twice. Name each system once.")
         self.titles = [self.gold, *self.systems]
         self.items = [self._build_query(source) for source in sources]
-        self.places = RowLocator(connection, self.items, self.spelling, columns.weights)
+        items = FileItems(connection, self.items)
+        self.places = RowLocator(items, self.spelling, columns.weights)
+        if columns.weights is not None:
+            self.places.check_weights()
         self.labels = self._list_labels()
 
     def _build_query(self, source: FileSource) -> ItemQuery:
@@ -176,8 +180,6 @@ class WidePanelSource(PanelSource):
         found: list[set[str]] = [set() for _ in self.titles]
         rows = 0
         for part in self.items:
-            if self.columns.weights is not None:
-                self.places.check_weights(part)
             for first in range(0, len(found), COLUMNS_PER_QUERY):
                 count, *labels = self._read_distinct_labels(
                     part, range(len(found))[first : first + COLUMNS_PER_QUERY]

@@ -14,6 +14,7 @@ from ordinate.readers.file_formats import FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
+    FileItems,
     ItemQuery,
     build_cluster_number_sql,
     build_label_sql,
@@ -127,9 +128,10 @@ class RunPanelSource(PanelSource):
         self._query(f"CREATE TEMP TABLE given_items AS SELECT {selected} FROM {gold.sql}")
         check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
         items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
-        self.places = RowLocator(self.connection, [items], self.spelling, self.columns.weights)
+        known = FileItems(self.connection, [items])
+        self.places = RowLocator(known, self.spelling, self.columns.weights)
         if self.columns.weights is not None:
-            self.places.check_weights(items)
+            self.places.check_weights()
         self._query(
             "CREATE TEMP TABLE known_items AS SELECT * REPLACE (row_number() OVER (ORDER BY nth) "
             f"- 1 AS nth) FROM given_items WHERE {self.build_weight_condition()}"
