@@ -1,6 +1,6 @@
 """Confusion matrices of items, counted where they are: in files, frames and databases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,9 @@ from ordinate.readers.items import (
     read_cell_sums,
 )
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
+from ordinate.scale.detection import find_carried_scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.labels import is_missing
 from ordinate.summaries import ConfusionMatrix
@@ -58,12 +60,12 @@ class ConfusionData:
     """
 
     matrix: ConfusionMatrix
-    by: list[tuple[Any, ConfusionMatrix]]
-    gold: str
-    predicted: str
-    files: tuple[str, ...]
-    match_counts: dict[str, int] | None
-    notes: tuple[str, ...]
+    by: list[tuple[Any, ConfusionMatrix]] = field(default_factory=list)
+    gold: str = GOLD
+    predicted: str = PREDICTED
+    files: tuple[str, ...] = ()
+    match_counts: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()
     groups: ConfusionMatrix | None = None
     second_rater: ConfusionMatrix | None = None
     second_rater_by: list[tuple[Any, ConfusionMatrix]] = field(default_factory=list)
@@ -101,6 +103,35 @@ def count_files(
             write_disagreements(connection, found.parts, wrong, unanswered, items)
     names = tuple(source.name for source in (*gold_files, *planner.files))
     return replace(data, files=names, notes=(*planner.notes, *data.notes))
+
+
+ROLES = {  # of arguments that name columns
+    "gold": GOLD,
+    "predicted": PREDICTED,
+    "weights": WEIGHT,
+    "by": SUBGROUP,
+    "groups": CLUSTER,
+    "second_rater": SECOND,
+}
+
+
+def count_table(
+    table: LazyTable,
+    names: Mapping[str, str],
+    scale: Scale | None = None,
+    missing: MissingPolicy = "error",
+    renamed: Mapping[str, str | None] | None = None,
+) -> ConfusionData:
+    """Count a table where it is; `names` are those of its columns, by argument."""
+    refuse_unnamed_columns(names, GOLD, PREDICTED)
+    titles = {ROLES[argument]: name for argument, name in names.items()}
+    orders = (table.columns[titles[side]] for side in SIDES if side in titles)
+    notes: tuple[str, ...] = ()
+    if scale is None and (scale := find_carried_scale(orders)) is not None:
+        notes = ("The scale is the order that the column declares.",)
+    reading = ConfusionReader(table.open_items(titles), titles, LabelSpelling(renamed or {}))
+    data = reading.read(scale, missing)
+    return replace(data, files=(), notes=(*notes, *data.notes))
 
 
 # --- from coded cells to confusion matrices ------------------------------------------------------
@@ -210,6 +241,7 @@ class ConfusionReader:
         self.items, self.titles, self.spelling = items, titles, spelling
         self.places = RowLocator(items, spelling, titles.get(WEIGHT))
         self.notes: list[str] = []
+        self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by role
         self.table = self._count_cells()
         self.clusters = number_clusters(self.table)
 
@@ -241,7 +273,11 @@ class ConfusionReader:
         for side, found in sides.items():
             strange = self.spelling.find_off_scale_labels(scale, found.values)
             self.places.refuse_off_scale_labels(scale, side, strange, self.titles[side])
-            levels[side] = self.spelling.encode_labels(scale, found.values)[found.codes]
+            positions = self.spelling.encode_labels(scale, found.values)[: len(found.values)]
+            levels[side] = positions[found.codes]
+            self.unlabelled[side] = [
+                found.values[k] for k in np.flatnonzero(positions == len(scale))
+            ]
         subgroups = number_subgroups(self.table)
         alone = self.clusters.codes == len(self.clusters.values)
         encoded = EncodedCells(
@@ -260,10 +296,8 @@ class ConfusionReader:
     def _build_tables(
         self, encoded: EncodedCells, subgroups: list[Any], missing: MissingPolicy
     ) -> ConfusionData:
-        places = self.places
         rows = MissingRows(
-            lambda: places.find_missing_labels(GOLD),
-            lambda: places.find_missing_labels(PREDICTED),
+            lambda: self._find_missing_labels(GOLD), lambda: self._find_missing_labels(PREDICTED)
         )
         matrices = encoded.build_matrices(rows, missing)
         grouped = CLUSTER in self.titles
@@ -297,12 +331,15 @@ class ConfusionReader:
         if SECOND not in self.titles:
             return alone
         if rated_once.any() and missing != "drop":
-            places = self.places.find_missing_labels(SECOND)
+            places = self._find_missing_labels(SECOND)
             way = f"Leave them out with {DROP_HINT}."
             raise make_missing_labels_error(
                 encoded.count_items(rated_once), n, "labels of the second rater", places, way
             )
         return alone | rated_once
+
+    def _find_missing_labels(self, role: str) -> list[str]:
+        return self.places.find_missing_labels(role, self.unlabelled[role])
 
     def list_disagreements(
         self, scale: Scale

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
+from ordinate.errors import BadInput, UnequalLengths, shorten
+from ordinate.readers.column_names import check_column, find_column
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
@@ -20,11 +21,6 @@ from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
 from ordinate.readers.file_formats import FileSource
 from ordinate.readers.items import GOLD, NTH, PREDICTED, SUBGROUP, Table
 
-USUAL_COLUMN_NAMES = {
-    "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
-    "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
-}
-MOST_COLUMNS_LISTED = 12  # columns named in an error
 LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
@@ -265,41 +261,9 @@ class QueryPlanner:
         return sum(counts)
 
 
-def find_column(
-    role: str,
-    named: str | None,
-    source: FileSource,
-    notes: list[str],
-    *,
-    usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
-    content: str = "",
-) -> str:
-    """Return the column of a role: the one named, or the only one with a usual name."""
-    if named is not None:
-        return named
-    found = [column for column in source.columns if column.lower() in usual_names[role]]
-    if len(found) != 1:
-        raise BadInput(
-            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
-            f"--{role}. " + format_columns(source.columns)
-        )
-    note = f"The {role} column was not named; {found[0]!r} was taken."
-    if note not in notes:
-        notes.append(note)
-    return found[0]
-
-
 def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
-    """Return SQL for a column of a file, or say what the file has instead.
-
-    The `others` that were named with it are no other spelling of it.
-    """
-    if column not in source.columns:
-        free = [name for name in source.columns if name not in others]
-        hint = suggest_names(column, free) or " " + format_columns(source.columns)
-        if any(column.lower() == other.lower() for other in source.columns):
-            hint += " Upper and lower case count."
-        raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
+    """Return SQL for a column of a file, or say what the file has instead."""
+    check_column(source.name, column, source.columns, others)
     return source.columns[column]
 
 
@@ -332,13 +296,6 @@ def build_sums_sql(weights: str | None) -> str:
         f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
         f"square, count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
     )
-
-
-def format_columns(columns: Iterable[str]) -> str:
-    """Return a sentence with the columns of a file."""
-    names = [shorten(column) for column in columns]
-    more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
-    return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
 
 
 def make_names_distinct(*names: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -19,7 +19,7 @@ from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
 from ordinate.scale.encoding import make_off_scale_error
-from ordinate.scale.labels import is_missing
+from ordinate.scale.labels import is_missing, normalize_label
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
 MOST_LABELS = 500  # looked for in one query
@@ -28,17 +28,15 @@ MOST_LABELS = 500  # looked for in one query
 class LabelSpelling:
     """From labels to levels, by the names that labels get first."""
 
-    def __init__(self, renamed: dict[str, str | None]) -> None:
+    def __init__(self, renamed: Mapping[str, str | None]) -> None:
         self.renamed = renamed
         self.missing_labels = [label for label, level in renamed.items() if is_missing(level)]
 
-    def rename_label(self, label: str | None) -> str | None:
+    def rename_label(self, label: Any) -> Any:
         """Return the label under its new name, where it has one."""
-        return self.renamed.get(label, label) if label is not None else None
+        return label if label is None else self.renamed.get(normalize_label(label), label)
 
-    def find_scale(
-        self, declared: Scale | None, labels: Iterable[str | None], notes: list[str]
-    ) -> Scale:
+    def find_scale(self, declared: Scale | None, labels: Iterable[Any], notes: list[str]) -> Scale:
         """Return the declared scale, or the one preset that fits, with a note."""
         if declared is not None:
             return declared
@@ -47,12 +45,13 @@ class LabelSpelling:
         notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
         return scale
 
-    def find_off_scale_labels(self, scale: Scale, labels: Iterable[str | None]) -> list[str]:
+    def find_off_scale_labels(self, scale: Scale, labels: Iterable[Any]) -> list[Any]:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
-        return sorted(x for x in known if encode_label(scale, self.rename_label(x)) > len(scale))
+        strange = (x for x in known if encode_label(scale, self.rename_label(x)) > len(scale))
+        return sorted(strange, key=str)
 
-    def encode_labels(self, scale: Scale, labels: Sequence[str]) -> NDArray[np.int64]:
+    def encode_labels(self, scale: Scale, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
         return encode_categories(scale, [self.rename_label(label) for label in labels])
 
@@ -73,10 +72,14 @@ class RowLocator:
     def __init__(self, items: ItemSource, spelling: LabelSpelling, weights: str | None) -> None:
         self.items, self.spelling, self.weights = items, spelling, weights
 
-    def find_missing_labels(self, role: str) -> list[str]:
-        """Return the first places without a label."""
-        unnamed = self.spelling.missing_labels
-        return self.find_empty_cells(role, *([column(role).is_in(unnamed)] if unnamed else ()))
+    def find_missing_labels(self, role: str, labels: Iterable[Any] | None = None) -> list[str]:
+        """Return the first places without a label, or with one of those that stand for none."""
+        unnamed = [x for x in labels or self.spelling.missing_labels if x is not None]
+        conditions = [
+            ~column(role).is_finite() if isinstance(x, float) else column(role) == x
+            for x in unnamed
+        ]
+        return self.find_empty_cells(role, *conditions)
 
     def find_empty_cells(self, role: str, *also: Expression) -> list[str]:
         """Return the first places where nothing stands, or what is as good as nothing."""

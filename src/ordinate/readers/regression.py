@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ordinate.errors import BadOption
+from ordinate.readers.column_names import find_column
 from ordinate.readers.columns import LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
@@ -17,7 +18,6 @@ from ordinate.readers.item_query import (
     FileItems,
     ItemQuery,
     QueryPlanner,
-    find_column,
 )
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
 from ordinate.readers.regression_pooling import MomentsPool

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
+from ordinate.errors import BadProbabilities, MissingLabels, shorten
+from ordinate.readers.column_names import expand_columns
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
@@ -22,16 +23,9 @@ from ordinate.readers.duckdb_connection import (
     read_rows,
 )
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import (
-    WEIGHT_SQL,
-    FileItems,
-    ItemQuery,
-    QueryPlanner,
-    format_columns,
-)
+from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
 from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
-from ordinate.scale.labels import normalize_label
 from ordinate.summaries.probabilities import (
     ROWS_PER_BLOCK,
     format_row_name,
@@ -92,29 +86,6 @@ def count_probabilities(
     in_order = tuple(found[k] for k in order)
     notes = tuple(planner.notes)
     return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.match_counts)
-
-
-def expand_columns(
-    named: tuple[str, ...], source: FileSource, scale: Scale | None = None
-) -> tuple[str, ...]:
-    """Return the columns of probabilities: those named, or those that start with a prefix.
-
-    Where the scale is known, columns that have no level after the prefix are others.
-    """
-    if len(named) > 1:
-        return named
-    (prefix,) = named
-    found = tuple(column for column in source.columns if column.startswith(prefix))
-    if scale is not None:
-        levels = {normalize_label(label) for label in scale.labels}
-        found = tuple(name for name in found if name[len(prefix) :] in levels) or found
-    if len(found) < 2:
-        raise BadInput(
-            f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
-            "name one for each level, or what they all start with. "
-            + format_columns(source.columns)
-        )
-    return found
 
 
 def refuse_text_cells(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, shorten
+from ordinate.readers.column_names import find_column
 from ordinate.readers.columns import SystemColumns
 from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource
@@ -19,7 +20,6 @@ from ordinate.readers.item_query import (
     build_cluster_number_sql,
     build_label_sql,
     build_sums_sql,
-    find_column,
     read_clusters,
     resolve_column,
     store_cluster_counts,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
+from ordinate.readers.column_names import find_column, format_columns
 from ordinate.readers.columns import SystemColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, name_runs, open_sources
@@ -19,8 +20,6 @@ from ordinate.readers.item_query import (
     build_cluster_number_sql,
     build_label_sql,
     check_ids,
-    find_column,
-    format_columns,
     read_clusters,
 )
 from ordinate.readers.label_cells import RowLocator

@@ -10,6 +10,7 @@ import numpy as np
 from ordinate.errors import BadOption, OffScale, shorten
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric
+from ordinate.readers.tables import take_columns
 from ordinate.render.estimates import format_count, join_names
 from ordinate.results.arguments import (
     IntervalOption,
@@ -61,8 +62,9 @@ def evaluate_cases(
     union = join_scales(scales.values())
     cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
     check_case_scales(factorize_column(cases, "cases").values, scales)
+    given = take_columns(gold, "gold", predicted=predicted, weights=weights, groups=cases)
     with explain_joined_scales():
-        counted = count_tables(union, gold, predicted, weights, None, cases, None, missing)
+        counted = count_tables(given, union, missing)
     named = Cases(counted.group_values, find_column_name(cases), fixed_cases)
     intervals = resolve_intervals(interval, seed=seed)
     assert counted.groups is not None  # noqa: S101 - cases are the groups

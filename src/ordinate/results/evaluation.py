@@ -12,6 +12,8 @@ from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.estimates import estimate_difference, make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
+from ordinate.readers.confusion import count_table
+from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
     IntervalOption,
@@ -47,9 +49,8 @@ from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
-from ordinate.scale import resolve_scale
+from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.probabilities import find_most_probable_labels
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
 ProgressStep = Callable[[Any], Any]
+Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
 
 
 @dataclass(frozen=True)
@@ -340,11 +342,12 @@ class Evaluation(Result):
 
 
 def evaluate(
-    gold: Any,
+    data: Any = None,
     predicted: Any = None,
     scale: ScaleDeclaration = None,
     metrics: MetricSelection = None,
     *,
+    gold: Any = None,
     weights: Any = None,
     by: Any = None,
     groups: Any = None,
@@ -352,6 +355,7 @@ def evaluate(
     fixed_cases: bool = False,
     missing: MissingPolicy = "error",
     second_rater: Any = None,
+    label_map: Mapping[str, str | None] | None = None,
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
     columns: Any = None,
@@ -361,6 +365,12 @@ def evaluate(
     seed: int | None = None,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
+
+    `data` is a column of gold levels, beside one of predicted levels; or a table, of which the
+    other arguments name columns: `evaluate(frame, gold="level", predicted="guess")`. Tables are
+    frames of pandas, Polars, PyArrow, DuckDB, Ibis, Dask and PySpark, columns by name, and `Query`
+    of a database; lazy ones are counted by their own engine. A `ConfusionMatrix` is evaluated as
+    it is. `label_map` renames labels first.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
@@ -377,42 +387,53 @@ def evaluate(
     sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
     intervals = resolve_intervals(interval, seed=seed)
-    if average_over is not None and groups is not None:
-        raise BadOption(CASES_ARE_CLUSTERS)
-    if fixed_cases and average_over is None:
-        raise BadOption(UNNAMED_CASES)
+    _check_cases(groups, average_over, fixed=fixed_cases)
     if isinstance(scale, Mapping):
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
-    units = groups if average_over is None else average_over
-    declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
-    of_labels, of_probabilities = split_metrics_by_summary(metrics)
-    calibration: Calibration | None = None
-    calibration_by: dict[Hashable, Calibration] = {}
-    if probabilities is not None:
-        columns = None if columns is None else list(columns)
-        calibration, calibration_by = _evaluate_probabilities(
-            gold,
-            probabilities,
-            by,
-            grouped=units is not None,
-            scale=declared,
-            metrics=of_probabilities,
-            columns=columns,
-            weights=weights,
-            missing="drop" if missing == "drop" else "error",
-            renormalize=renormalize,
-            bins=bins,
-            interval=intervals,
+    if isinstance(data, ConfusionMatrix):
+        return Evaluation.from_summary(
+            data, metrics, attribution_metrics=error_attribution, interval=intervals
         )
-        if predicted is None:
-            predicted = find_most_probable_labels(declared, probabilities, columns)
-    elif predicted is None or needs_probabilities(of_probabilities):
-        lacking = "predicted levels" if predicted is None else "probabilities, which metrics need"
-        raise BadOption(f"There are no {lacking}: pass probabilities=….")
-    counted = count_tables(declared, gold, predicted, weights, by, units, second_rater, missing)
+    given = take_columns(
+        data,
+        "gold",
+        gold=gold,
+        predicted=predicted,
+        weights=weights,
+        by=by,
+        groups=groups if average_over is None else average_over,
+        second_rater=second_rater,
+    )
+    of_labels, of_probabilities = split_metrics_by_summary(metrics)
+    if probabilities is None and needs_probabilities(of_probabilities):
+        raise BadOption("There are no probabilities, which metrics need: pass probabilities=….")
+    calibrations: Calibrations = (None, {})
+    if isinstance(given.table, LazyTable):
+        if probabilities is not None:
+            raise BadOption("Probabilities are taken from columns at hand: collect the frame.")
+        declared = None if scale is None else Scale.of(scale)
+        counted = count_table(given.table, given.names, declared, missing, label_map)
+    else:
+        given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
+        declared = given.find_scale(scale, ("gold", "predicted"))
+        if probabilities is not None:
+            given = given.add_probabilities(probabilities, columns, declared)
+            calibrations = _evaluate_probabilities(
+                given,
+                scale=declared,
+                metrics=of_probabilities,
+                missing="drop" if missing == "drop" else "error",
+                renormalize=renormalize,
+                bins=bins,
+                interval=intervals,
+            )
+        counted = count_tables(given, declared, missing)
+        if scale is None:
+            counted = replace(counted, notes=describe_preset(declared))
     cases = None
     if average_over is not None:
-        cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
+        name = given.names.get("groups") or find_column_name(average_over)
+        cases = Cases(counted.group_values, name, fixed_cases)
     result = Evaluation.from_summary(
         counted.matrix,
         of_labels,
@@ -423,17 +444,25 @@ def evaluate(
         second_rater_by=counted.second_rater_by,
         attribution_metrics=error_attribution,
         interval=intervals,
-        origin=Origin(notes=describe_preset(declared) if scale is None else ()),
+        origin=Origin(counted.gold, counted.predicted, notes=counted.notes),
     )
-    return result.add_calibration(calibration, calibration_by)
+    return result.add_calibration(*calibrations)
 
 
-def _evaluate_probabilities(
-    gold: Any, probabilities: Any, by: Any, *, grouped: bool, **options: Any
-) -> "tuple[Calibration, dict[Hashable, Calibration]]":
+def _check_cases(groups: Any, average_over: Any, *, fixed: bool) -> None:
+    if average_over is not None and groups is not None:
+        raise BadOption(CASES_ARE_CLUSTERS)
+    if fixed and average_over is None:
+        raise BadOption(UNNAMED_CASES)
+
+
+def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibrations":
     """Return the calibration of all items, and of each subgroup."""
     from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
 
+    gold, by, probabilities = given["gold"], given["by"], given["probabilities"]
+    options |= {"columns": given["columns"], "weights": given["weights"]}
+    grouped = given["groups"] is not None
     result = Calibration.of(gold, probabilities, **options)
     parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
     return (
