@@ -130,6 +130,12 @@ class SystemColumns:
     encoding: Encoding = None
     renamed: dict[str, str | None] = field(default_factory=dict)
 
+    @property
+    def others(self) -> dict[str, str]:
+        """The columns beside those of labels, by role."""
+        named = {"weight": self.weights, "cluster": self.groups}
+        return {role: column for role, column in named.items() if column is not None}
+
 
 @dataclass(frozen=True)
 class RegressionColumns:

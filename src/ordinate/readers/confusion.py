@@ -9,40 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.readers.cells import CountedCells, number_subgroups
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import Watch, connect
-from ordinate.readers.expressions import Aggregate, column
 from ordinate.readers.file_formats import open_sources
 from ordinate.readers.item_query import QueryPlanner, write_disagreements
 from ordinate.readers.items import (
     CLUSTER,
     GOLD,
-    IN_GOLD,
-    IN_PREDICTED,
-    NTH,
     PREDICTED,
     SECOND,
     SUBGROUP,
     WEIGHT,
     ItemSource,
-    Table,
-    build_weight_sums,
-    has_weight,
-    read_cell_sums,
 )
-from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.scale.detection import find_carried_scale
-from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.scale.labels import is_missing
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     MissingPolicy,
     MissingRows,
-    make_missing_groups_error,
     make_missing_labels_error,
 )
 
@@ -96,7 +86,7 @@ def count_files(
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
-        check_groups(reading.clusters.values)
+        check_groups(reading.cells.clusters.values)
         data = reading.read(scale, missing)
         if items is not None:
             wrong, unanswered = reading.list_disagreements(data.matrix.scale)
@@ -141,21 +131,16 @@ def count_table(
 class EncodedCells:
     """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
 
-    A level of K is a missing label. `alone` are items without a group.
+    A level of K is a missing label.
     """
 
     scale: Scale
     by: Array
     group: Array
-    alone: Array
     gold: Array
     predicted: Array
     second: Array
     sums: CellSums
-
-    def count_items(self, where: Array) -> int:
-        """Return how many items the selected cells have."""
-        return int(self.sums.items[where].sum())
 
     @property
     def lacks_second_rating(self) -> Array:
@@ -232,72 +217,50 @@ def _sum_cells(encoded: EncodedCells, slot: Array, slots: int) -> CellSums:
 
 
 class ConfusionReader:
-    """One run over items: counted where they are, a row for each set of labels and groups.
+    """One run over items."""
 
-    `titles` says which columns there are, by role: what people call them.
-    """
-
-    def __init__(self, items: ItemSource, titles: dict[str, str], spelling: LabelSpelling) -> None:
-        self.items, self.titles, self.spelling = items, titles, spelling
-        self.places = RowLocator(items, spelling, titles.get(WEIGHT))
-        self.notes: list[str] = []
-        self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by role
-        self.table = self._count_cells()
-        self.clusters = number_clusters(self.table)
-
-    def _count_cells(self) -> Table:
-        """Count inside the engine."""
-        weighted, keyed = WEIGHT in self.titles, self.items.keyed
-        keys = [role for role in (*SIDES, SUBGROUP, CLUSTER) if role in self.titles]
-        sums = build_weight_sums(weighted=weighted, keyed=keyed)
-        if CLUSTER in self.titles and self.items.ordered:
-            sums[NTH] = Aggregate("min", column(NTH))
-        joined = [IN_GOLD, IN_PREDICTED] if keyed else []
-        where = has_weight(keyed=keyed) if weighted else None
-        table = self.items.sum_by([*keys, *joined], sums, where)
-        if weighted and table["wrong"].any():
-            self.places.check_weights()
-        self.match_counts = _count_joined_items(table) if keyed else None
-        known = table[IN_GOLD].astype(bool) if keyed else slice(None)
-        found = {name: cells[known] for name, cells in table.items()}
-        if not len(found["items"]):
-            self.places.refuse_no_items("evaluate")
-        return found
+    def __init__(
+        self, items: ItemSource, titles: Mapping[str, str], spelling: LabelSpelling
+    ) -> None:
+        sides = [side for side in SIDES if side in titles]
+        self.cells = CountedCells(items, titles, sides, spelling, "evaluate")
+        self.titles = titles
 
     def read(self, scale: Scale | None, missing: MissingPolicy) -> ConfusionData:
         """Find the scale, and apply the policy for missing labels."""
-        sides = {side: factorize_column(self.table[side]) for side in SIDES if side in self.titles}
-        seen = {label for side in sides.values() for label in side.values}
-        scale = self.spelling.find_scale(scale, seen, self.notes)
-        levels = {}
-        for side, found in sides.items():
-            strange = self.spelling.find_off_scale_labels(scale, found.values)
-            self.places.refuse_off_scale_labels(scale, side, strange, self.titles[side])
-            positions = self.spelling.encode_labels(scale, found.values)[: len(found.values)]
-            levels[side] = positions[found.codes]
-            self.unlabelled[side] = [
-                found.values[k] for k in np.flatnonzero(positions == len(scale))
-            ]
-        subgroups = number_subgroups(self.table)
-        alone = self.clusters.codes == len(self.clusters.values)
+        cells = self.cells
+        scale, levels = cells.encode(scale)
+        subgroups = number_subgroups(cells.table)
         encoded = EncodedCells(
             scale,
             subgroups.codes,
-            self.clusters.codes,
-            alone,
+            cells.clusters.codes,
             levels[GOLD],
             levels[PREDICTED],
             levels.get(SECOND, levels[GOLD]),
-            read_cell_sums(self.table),
+            cells.sums,
         )
-        complete = encoded.exclude(self._find_incomplete_cells(encoded, missing))
-        return self._build_tables(complete, subgroups.values, missing)
+        cells.refuse_missing_clusters(missing)
+        left_out = cells.alone
+        if SECOND in self.titles:
+            self._refuse_missing_ratings(encoded, missing)
+            left_out = left_out | encoded.lacks_second_rating
+        return self._build_data(encoded.exclude(left_out), subgroups.values, missing)
 
-    def _build_tables(
+    def _refuse_missing_ratings(self, encoded: "EncodedCells", missing: MissingPolicy) -> None:
+        lacking = encoded.lacks_second_rating
+        if lacking.any() and missing != "drop":
+            count, n = (int(x.sum()) for x in (encoded.sums.items[lacking], encoded.sums.items))
+            places = self.cells.find_missing_labels(SECOND)
+            way = f"Leave them out with {DROP_HINT}."
+            raise make_missing_labels_error(count, n, "labels of the second rater", places, way)
+
+    def _build_data(
         self, encoded: EncodedCells, subgroups: list[Any], missing: MissingPolicy
     ) -> ConfusionData:
+        cells = self.cells
         rows = MissingRows(
-            lambda: self._find_missing_labels(GOLD), lambda: self._find_missing_labels(PREDICTED)
+            lambda: cells.find_missing_labels(GOLD), lambda: cells.find_missing_labels(PREDICTED)
         )
         matrices = encoded.build_matrices(rows, missing)
         grouped = CLUSTER in self.titles
@@ -310,45 +273,25 @@ class ConfusionReader:
             [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in values],
             self.titles[GOLD],
             self.titles[PREDICTED],
-            (self.items.name,),
-            self.match_counts,
-            tuple(self.notes),
+            (cells.items.name,),
+            cells.match_counts,
+            tuple(cells.notes),
             matrices.summarize_all(grouped=True) if grouped else None,
             None if raters is None else raters.summarize_all(grouped=grouped),
             [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
-            tuple(self.clusters.values[k] for k in matrices.filled_groups) if grouped else (),
+            tuple(cells.clusters.values[k] for k in matrices.filled_groups) if grouped else (),
         )
-
-    def _find_incomplete_cells(self, encoded: EncodedCells, missing: MissingPolicy) -> Array:
-        """Return the cells without a cluster or a label of the second rater, or say where."""
-        n = int(encoded.sums.items.sum())
-        alone, rated_once = encoded.alone, encoded.lacks_second_rating
-        if alone.any() and missing != "drop":
-            places = self.places.find_empty_cells(CLUSTER)
-            raise make_missing_groups_error(
-                encoded.count_items(alone), n, f"column {self.titles[CLUSTER]!r}", places
-            )
-        if SECOND not in self.titles:
-            return alone
-        if rated_once.any() and missing != "drop":
-            places = self._find_missing_labels(SECOND)
-            way = f"Leave them out with {DROP_HINT}."
-            raise make_missing_labels_error(
-                encoded.count_items(rated_once), n, "labels of the second rater", places, way
-            )
-        return alone | rated_once
-
-    def _find_missing_labels(self, role: str) -> list[str]:
-        return self.places.find_missing_labels(role, self.unlabelled[role])
 
     def list_disagreements(
         self, scale: Scale
     ) -> tuple[list[tuple[str, str, int]], list[tuple[str, str | None]]]:
         """Return pairs of labels that differ, with the steps between, and those unanswered."""
         wrong, unanswered = [], []
-        for gold, predicted in set(zip(self.table[GOLD], self.table[PREDICTED], strict=True)):
+        for gold, predicted in set(
+            zip(self.cells.table[GOLD], self.cells.table[PREDICTED], strict=True)
+        ):
             truth, answer = (
-                scale.lookup[self.spelling.rename_label(label)] for label in (gold, predicted)
+                scale.lookup[self.cells.spelling.rename_label(label)] for label in (gold, predicted)
             )
             if truth == len(scale):
                 continue
@@ -357,49 +300,3 @@ class ConfusionReader:
             elif answer != truth:
                 wrong.append((gold, predicted, answer - truth))
         return sorted(wrong), unanswered
-
-
-def number_clusters(table: Table) -> Groups:
-    """Return the clusters in the order in which they appear, where there is one, or sorted.
-
-    Items without a cluster have the number after the last.
-    """
-    if CLUSTER not in table:
-        return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[CLUSTER])
-    if NTH in table:
-        first = np.full(len(found.values), np.inf)
-        np.minimum.at(first, found.codes, table[NTH])
-        order = np.argsort(first, kind="stable").tolist()
-    else:
-        order = _sort_values(found.values)
-    return _renumber(found, [k for k in order if not is_missing(found.values[k])])
-
-
-def number_subgroups(table: Table) -> Groups:
-    """Return the subgroups, sorted; items without one are the last."""
-    if SUBGROUP not in table:
-        return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[SUBGROUP])
-    return _renumber(found, _sort_values(found.values))
-
-
-def _sort_values(values: list[Any]) -> list[int]:
-    """Return the order of values, missing ones last."""
-    try:
-        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), values[k]))
-    except TypeError:
-        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), str(values[k])))
-
-
-def _renumber(groups: Groups, order: list[int]) -> Groups:
-    """Return the groups in another order; those that it lacks come after the last."""
-    number = np.full(len(groups.values), len(order))
-    number[order] = np.arange(len(order))
-    return Groups([groups.values[k] for k in order], number[groups.codes])
-
-
-def _count_joined_items(table: Table) -> dict[str, int]:
-    in_gold, in_predicted = (table[name].astype(bool) for name in (IN_GOLD, IN_PREDICTED))
-    found = {"matched": in_gold & in_predicted, "missing": ~in_predicted, "unknown": ~in_gold}
-    return {name: int(table["items"][where].sum()) for name, where in found.items()}

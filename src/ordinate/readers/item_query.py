@@ -1,6 +1,6 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -288,16 +288,6 @@ def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
         raise BadInput(f"{name}: the id {shorten(found)} occurs {times:,} times.")
 
 
-def build_sums_sql(weights: str | None) -> str:
-    """Return SQL for `CellSums`: items, weights, squared weights, weights that are no integers."""
-    if weights is None:
-        return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
-    return (
-        f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
-        f"square, count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
-    )
-
-
 def make_names_distinct(*names: str) -> tuple[str, ...]:
     """Return names of columns, longer where they would be taken for one another."""
     found: list[str] = []
@@ -309,37 +299,6 @@ def make_names_distinct(*names: str) -> tuple[str, ...]:
 def _extend_name(name: str, taken: Iterable[str]) -> str:
     known = {other.lower() for other in taken}
     return name if name.lower() not in known else _extend_name(name + "_", taken)
-
-
-def store_cluster_counts(
-    connection: Connection, items: list[ItemQuery], grouping: Callable[[ItemQuery, str], str]
-) -> None:
-    """Keep the counts of each cluster in the engine, as `counted`: there may be millions.
-
-    `grouping` is SQL that counts the items of a file, with further columns.
-    """
-    for index, part in enumerate(items):
-        further = f", cluster, min(nth) + {index * FILE_ROW_OFFSET} AS nth"
-        begin = "INSERT INTO counted" if index else "CREATE TEMP TABLE counted AS"
-        read_rows(connection, f"{begin} {grouping(part, further)}", part.name)
-
-
-def build_cluster_number_sql(items: str) -> str:
-    """Return SQL that adds the number of a cluster; items without one come after the last."""
-    first = "CASE WHEN cluster IS NOT NULL THEN min(nth) OVER (PARTITION BY cluster) END AS first"
-    return (
-        "SELECT *, dense_rank() OVER (ORDER BY first) - 1 AS number, cluster IS NULL AS alone "
-        f"FROM (SELECT *, {first} FROM ({items}))"
-    )
-
-
-def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
-    """Return the clusters by their numbers."""
-    query = (
-        f"SELECT cluster FROM ({items}) WHERE cluster IS NOT NULL GROUP BY cluster "
-        "ORDER BY min(nth)"
-    )
-    return [row[0] for row in read_rows(connection, query, name)]
 
 
 # --- items that disagree, written from inside the engine -----------------------------------------
