@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
+    from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
     from ordinate.results.case_averages import CaseAverages
@@ -48,6 +49,7 @@ _HOMES = {
     "Metric": "ordinate.metrics",
     "Normalization": "ordinate.summaries.normalization",
     "OrdinateError": "ordinate.errors",
+    "Query": "ordinate.readers.databases",
     "RecalibrationEvaluation": "ordinate.results.recalibration",
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
@@ -61,6 +63,7 @@ _HOMES = {
     "compare_searches": "ordinate.regress",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
+    "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
@@ -84,6 +87,7 @@ __all__ = [
     "Metric",
     "Normalization",
     "OrdinateError",
+    "Query",
     "RecalibrationEvaluation",
     "RegressionEvaluation",
     "SampleSizePlan",
@@ -98,6 +102,7 @@ __all__ = [
     "evaluate",
     "evaluate_cases",
     "evaluate_regression",
+    "evaluate_sql",
     "list_metrics",
     "metric",
     "power",

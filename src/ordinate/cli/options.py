@@ -16,7 +16,7 @@ from ordinate.settings import Level, Resamples, Seed, list_settings
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
     from ordinate.metrics import Metric
-    from ordinate.readers.systems import PanelData
+    from ordinate.readers.panels import PanelData
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
 

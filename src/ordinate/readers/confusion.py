@@ -18,15 +18,14 @@ from ordinate.readers.items import (
     CLUSTER,
     GOLD,
     PREDICTED,
+    ROLES,
     SECOND,
     SUBGROUP,
-    WEIGHT,
     ItemSource,
 )
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
-from ordinate.scale.detection import find_carried_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
@@ -95,30 +94,18 @@ def count_files(
     return replace(data, files=names, notes=(*planner.notes, *data.notes))
 
 
-ROLES = {  # of arguments that name columns
-    "gold": GOLD,
-    "predicted": PREDICTED,
-    "weights": WEIGHT,
-    "by": SUBGROUP,
-    "groups": CLUSTER,
-    "second_rater": SECOND,
-}
-
-
 def count_table(
     table: LazyTable,
     names: Mapping[str, str],
-    scale: Scale | None = None,
+    scale: Any = None,
     missing: MissingPolicy = "error",
     renamed: Mapping[str, str | None] | None = None,
 ) -> ConfusionData:
     """Count a table where it is; `names` are those of its columns, by argument."""
     refuse_unnamed_columns(names, GOLD, PREDICTED)
     titles = {ROLES[argument]: name for argument, name in names.items()}
-    orders = (table.columns[titles[side]] for side in SIDES if side in titles)
-    notes: tuple[str, ...] = ()
-    if scale is None and (scale := find_carried_scale(orders)) is not None:
-        notes = ("The scale is the order that the column declares.",)
+    sides = [titles[side] for side in SIDES if side in titles]
+    scale, notes = table.find_scale(scale, sides)
     reading = ConfusionReader(table.open_items(titles), titles, LabelSpelling(renamed or {}))
     data = reading.read(scale, missing)
     return replace(data, files=(), notes=(*notes, *data.notes))

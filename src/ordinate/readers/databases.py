@@ -1,5 +1,6 @@
 """Queries of databases: what is counted is counted there, in plain SQL around the user's query."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from ordinate.readers.expressions import ANSI, Aggregate, Expression, column
 from ordinate.readers.items import Table
 
 T = TypeVar("T")
+LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,8 @@ class Query:
 
     @property
     def inner(self) -> str:
-        """The query as a part of another one; a comment at its end stays where it is."""
-        return self.text.strip().rstrip(";") + "\n"
+        """The query as a part of another one; a comment at its end goes no further than it."""
+        return LAST_SEMICOLON.sub("", self.text) + "\n"
 
     def read(self, sql: str, fetch: Callable[[Any], T]) -> T:
         """Return what a query around this one gives, or say what is wrong with it."""

@@ -1,6 +1,7 @@
 """What many systems predict for the same items, counted where the items are."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,27 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, shorten
 from ordinate.readers.cells import CountedCells
-from ordinate.readers.items import CLUSTER, GOLD, ItemSource
+from ordinate.readers.items import CLUSTER, GOLD, ROLES, ItemSource
 from ordinate.readers.label_cells import LabelSpelling
+from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from ordinate.summaries.tabulation import WORST_HINT, MissingPolicy
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """The panel of files, and what a report says of where it came from.
+
+    `match_counts` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...] = ()
+    match_counts: dict[str, dict[str, int]] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def name_sides(gold: str, systems: Sequence[str]) -> dict[str, str]:
@@ -59,6 +75,25 @@ class PanelReader:
             missing,
             lambda k: cells.find_missing_labels(self.sides[k]),
         )
+
+
+def count_table_systems(
+    table: LazyTable,
+    names: Mapping[str, str],
+    systems: Mapping[str, str],
+    scale: Any = None,
+    missing: MissingPolicy = "error",
+    renamed: Mapping[str, str | None] | None = None,
+) -> PanelData:
+    """Count a table where it is; `names` are those of its columns, by argument."""
+    refuse_unnamed_columns(names, GOLD)
+    sides = name_sides(names[GOLD], list(systems.values()))
+    others = {ROLES[x]: name for x, name in names.items() if x in {"weights", "groups"}}
+    scale, notes = table.find_scale(scale, sides.values())
+    items = table.open_items({**sides, **others})
+    reading = PanelReader(items, sides, others, LabelSpelling(renamed or {}))
+    panel = replace(reading.read(scale, missing), systems=tuple(systems))
+    return PanelData(panel, names[GOLD], notes=(*notes, *reading.cells.notes))
 
 
 def refuse_silent_systems(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from ordinate.readers.item_query import (
 )
 from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
-from ordinate.readers.panels import PanelReader, name_sides, refuse_silent_systems
+from ordinate.readers.panels import PanelData, PanelReader, name_sides, refuse_silent_systems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import OFF_SCALE_CODE, Groups, make_off_scale_error
 from ordinate.summaries import Panel
@@ -41,21 +41,6 @@ from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy, make_missing_groups_error
 
 Array = NDArray[Any]
-__all__ = ["PanelData", "count_systems"]
-
-
-@dataclass(frozen=True)
-class PanelData:
-    """The panel of files, and what a report says of where it came from.
-
-    `match_counts` says of each run how many items matched, were missing, or are unknown to gold.
-    """
-
-    panel: Panel
-    gold: str
-    files: tuple[str, ...] = ()
-    match_counts: dict[str, dict[str, int]] | None = None
-    notes: tuple[str, ...] = ()
 
 
 def count_systems(

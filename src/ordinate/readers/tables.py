@@ -13,9 +13,12 @@ from ordinate.readers.databases import Query, QueryItems
 from ordinate.readers.frame_items import FrameItems
 from ordinate.readers.items import ItemSource
 from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.detection import find_carried_scale
 from ordinate.scale.encoding import rename_labels
 from ordinate.summaries.probabilities import find_most_probable_labels
 from ordinate.summaries.tabulation import convert_to_numbers
+
+CARRIED_SCALE = "The scale is the order that the column declares."
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,15 @@ class LazyTable:
     rows: Any
     name: str
     columns: Mapping[str, Sequence[Any] | None]
+
+    def find_scale(
+        self, declared: Any, columns: Iterable[str]
+    ) -> tuple[Scale | None, tuple[str, ...]]:
+        """Return the declared scale, or the one that columns carry, and what to say of it."""
+        if declared is not None:
+            return Scale.of(declared), ()
+        carried = find_carried_scale(self.columns[name] for name in columns)
+        return carried, () if carried is None else (CARRIED_SCALE,)
 
     def open_items(self, roles: Mapping[str, str]) -> ItemSource:
         """Return its items, with columns named by their roles."""

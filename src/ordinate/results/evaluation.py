@@ -13,6 +13,7 @@ from ordinate.inference.estimates import estimate_difference, make_point_estimat
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
+from ordinate.readers.databases import Query
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
@@ -49,7 +50,7 @@ from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
-from ordinate.scale import Scale, resolve_scale
+from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -405,14 +406,14 @@ def evaluate(
         second_rater=second_rater,
     )
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
-    if probabilities is None and needs_probabilities(of_probabilities):
-        raise BadOption("There are no probabilities, which metrics need: pass probabilities=….")
+    if probabilities is None and (predicted is None or needs_probabilities(of_probabilities)):
+        lacking = "predicted levels" if predicted is None else "probabilities, which metrics need"
+        raise BadOption(f"There are no {lacking}: pass probabilities=….")
     calibrations: Calibrations = (None, {})
     if isinstance(given.table, LazyTable):
         if probabilities is not None:
             raise BadOption("Probabilities are taken from columns at hand: collect the frame.")
-        declared = None if scale is None else Scale.of(scale)
-        counted = count_table(given.table, given.names, declared, missing, label_map)
+        counted = count_table(given.table, given.names, scale, missing, label_map)
     else:
         given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
         declared = given.find_scale(scale, ("gold", "predicted"))
@@ -432,8 +433,7 @@ def evaluate(
             counted = replace(counted, notes=describe_preset(declared))
     cases = None
     if average_over is not None:
-        name = given.names.get("groups") or find_column_name(average_over)
-        cases = Cases(counted.group_values, name, fixed_cases)
+        cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
     result = Evaluation.from_summary(
         counted.matrix,
         of_labels,
@@ -447,6 +447,19 @@ def evaluate(
         origin=Origin(counted.gold, counted.predicted, notes=counted.notes),
     )
     return result.add_calibration(*calibrations)
+
+
+def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
+    """Evaluate the rows of a query inside its database; the options are those of `evaluate`.
+
+    >>> import sqlite3
+    >>> connection = sqlite3.connect(":memory:")
+    >>> rows = "select 'B1' as level, 'B2' as guess union all select 'A2', 'A2'"
+    >>> found = evaluate_sql(connection, rows, gold="level", predicted="guess", interval=None)
+    >>> found.metrics["accuracy"].value
+    0.5
+    """
+    return evaluate(Query(connection, query), **options)
 
 
 def _check_cases(groups: Any, average_over: Any, *, fixed: bool) -> None:
