@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -74,6 +74,7 @@ class QueryItems:
 
     query: Query
     roles: Mapping[str, str]
+    derived: tuple[Mapping[str, Expression], ...] = ()  # columns made of those before
     keyed: bool = False
     ordered: bool = False
 
@@ -86,7 +87,11 @@ class QueryItems:
     def _items(self) -> str:
         quote = ANSI.quote_identifier
         selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        return f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        rows = f"SELECT {selected} FROM ({self.query.inner}) AS asked"
+        for columns in self.derived:
+            more = ", ".join(f"{x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
+            rows = f"SELECT items.*, {more} FROM ({rows}) AS items"
+        return f"({rows}) AS items"
 
     def sum_by(
         self,
@@ -111,14 +116,21 @@ class QueryItems:
         }
         return {key: cells[:, k] for k, key in enumerate(keys)} | numbers
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return some places where a condition holds, and what stands there."""
-        place = f", {column('id').to_sql(ANSI)}" if "id" in self.roles else ""
+        place = [column("id")] if "id" in self.roles else []
+        selected = ", ".join(x.to_sql(ANSI) for x in (*place, shown, *also))
         rows = self.query.read(
-            f"SELECT {shown.to_sql(ANSI)}{place} FROM {self._items} WHERE {where.to_sql(ANSI)}",
+            f"SELECT {selected} FROM {self._items} WHERE {where.to_sql(ANSI)}",
             lambda cursor: cursor.fetchmany(limit),
         )
-        return [(f"id {row[1]}" if place else "a row", row[0]) for row in rows]
+        return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
+
+    def add_columns(self, columns: Mapping[str, Expression]) -> "QueryItems":
+        """Return the same items with further columns."""
+        return replace(self, derived=(*self.derived, columns))
 
     def _fetch(self, sql: str) -> list[Sequence[Any]]:
         return self.query.read(sql, lambda cursor: cursor.fetchall())

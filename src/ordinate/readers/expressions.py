@@ -1,7 +1,7 @@
 """Expressions over columns, written once: as SQL for databases, by narwhals for data frames."""
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -87,11 +87,15 @@ class Expression:
 
     def is_in(self, values: Iterable[Constant]) -> "Expression":
         """Tell whether it is one of some values, of which there is at least one."""
-        return _join_by_or([self == value for value in values])
+        return join_by_or([self == value for value in values])
 
     def floor(self) -> "Expression":
         """Return the largest integer that is not larger."""
         return _apply("floor", self)
+
+    def ln(self) -> "Expression":
+        """Return the natural logarithm."""
+        return _apply("ln", self)
 
     def to_number(self) -> "Expression":
         """Return a number of double precision."""
@@ -125,12 +129,34 @@ def _apply(name: str, *given: Any) -> Expression:
     return Expression(name, tuple(x if isinstance(x, Expression) else constant(x) for x in given))
 
 
-def _join_by_or(parts: list[Expression]) -> Expression:
-    """Return a balanced tree: engines refuse, or take long for, conditions that are deep."""
+def join_by_or(parts: Sequence[Expression]) -> Expression:
+    """Tell whether one of some conditions holds."""
+    return _join(parts, operator.or_)
+
+
+def find_largest(parts: Sequence[Expression]) -> Expression:
+    """Return the largest of some numbers."""
+    return _join(parts, lambda a, b: choose(a >= b, a, b))
+
+
+def choose_first(cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
+    """Return the value of the first case whose condition holds."""
+    if len(cases) == 1:
+        return choose(*cases[0], otherwise)
+    half = len(cases) // 2
+    first = join_by_or([condition for condition, _ in cases[:half]])
+    rest = choose_first(cases[half:], otherwise)
+    return choose(first, choose_first(cases[:half], otherwise), rest)
+
+
+def _join(
+    parts: Sequence[Expression], combine: Callable[[Expression, Expression], Expression]
+) -> Expression:
+    """Return a balanced tree: engines refuse, or take long for, expressions that are deep."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return _join_by_or(parts[:half]) | _join_by_or(parts[half:])
+    return combine(_join(parts[:half], combine), _join(parts[half:], combine))
 
 
 # --- aggregates ----------------------------------------------------------------------------------
@@ -188,6 +214,7 @@ OPERATORS: Mapping[str, Operator] = {
     # NaN and infinity, less themselves, are NaN.
     "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
     "floor": Operator("floor({})", lambda x: x.floor()),
+    "ln": Operator("ln({})", lambda x: x.log()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
     "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
 }
@@ -210,7 +237,10 @@ class Dialect:
         if isinstance(value, str):
             parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
             return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
-        return f"({int(value)} = 1)" if isinstance(value, bool) else repr(value)
+        if isinstance(value, bool):
+            return f"({int(value)} = 1)"
+        # With an exponent it is of double precision, and no decimal number.
+        return f"{value!r}e0" if isinstance(value, float) and "e" not in repr(value) else str(value)
 
 
 ANSI = Dialect()

@@ -1,7 +1,7 @@
 """Items of a data frame of any library that narwhals knows, summed up by its own engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,22 @@ class FrameItems:
             name: np.array(table[name].to_list(), float) for name in sums
         }
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return some places where a condition holds, and what stands there."""
-        place = [column("id").to_narwhals().alias(PLACE)] if self.identified else []
-        rows = self.frame.filter(where.to_narwhals()).select(
-            shown.to_narwhals().alias("shown"), *place
-        )
+        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((shown, *also))}
+        place = {PLACE: column("id").to_narwhals()} if self.identified else {}
+        rows = self.frame.filter(where.to_narwhals()).select(**cells, **place)
         table = self._collect(rows.head(limit))
-        cells = table["shown"].to_list()
-        places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(cells)
-        return list(zip(places, cells, strict=True))
+        found = list(zip(*(table[name].to_list() for name in cells), strict=True))
+        places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
+        return [(place, *cells) for place, cells in zip(places, found, strict=True)]
+
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
+        """Return the same items with further columns."""
+        more = {name: each.to_narwhals() for name, each in columns.items()}
+        return replace(self, frame=self.frame.with_columns(**more))
 
     def _collect(self, frame: Any) -> Any:
         try:

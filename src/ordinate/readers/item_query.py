@@ -1,7 +1,7 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,26 +100,37 @@ class FileItems:
             table[NTH] = table[NTH].astype(float) + index * FILE_ROW_OFFSET
         return table
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return the first places where a condition holds, and what stands there."""
-        found: list[tuple[str, Any]] = []
+        found: list[tuple[Any, ...]] = []
         for part in self.parts:
-            found += self._find_cells_in_file(part, where, shown, limit - len(found))
+            found += self._find_cells_in_file(part, where, [shown, *also], limit - len(found))
         return found
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
+        """Return the same items with further columns."""
+        more = ", ".join(
+            f"{x.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, x in columns.items()
+        )
+        parts = [replace(x, sql=f"SELECT *, {more} FROM ({x.sql})") for x in self.parts]
+        return replace(self, parts=parts)
+
     def _find_cells_in_file(
-        self, part: ItemQuery, where: Expression, shown: Expression, limit: int
-    ) -> list[tuple[str, Any]]:
+        self, part: ItemQuery, where: Expression, shown: Sequence[Expression], limit: int
+    ) -> list[tuple[Any, ...]]:
         place = "id" if part.keyed else "row_number() OVER ()"
+        selected = ", ".join(x.to_sql(DUCKDB) for x in shown)
         query = (
-            f"SELECT place, {shown.to_sql(DUCKDB)} FROM (SELECT *, {place} AS place FROM "
+            f"SELECT place, {selected} FROM (SELECT *, {place} AS place FROM "
             f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY place LIMIT {limit}"
         )
         of_file = f" of {part.name}" if len(self.parts) > 1 else ""
         unit = "id" if part.keyed else "row"
         return [
-            (f"{unit} {place}{of_file}", found)
-            for place, found in read_rows(self.connection, query, part.name)
+            (f"{unit} {place}{of_file}", *found)
+            for place, *found in read_rows(self.connection, query, part.name)
         ]
 
 

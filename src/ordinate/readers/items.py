@@ -53,8 +53,13 @@ class ItemSource(Protocol):
     ) -> Table:
         """Return the sums over the items that share all keys, a row for each."""
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return the first places where a condition holds, and what stands there."""
+
+    def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
+        """Return the same items with further columns, made of those that they have."""
 
 
 def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:
