@@ -39,6 +39,13 @@ class Expression:
             return _narwhals().lit(self.operands[0])
         return OPERATORS[self.operator].apply(*(x.to_narwhals() for x in self.operands))
 
+    def list_columns(self) -> set[str]:
+        """Return the columns that it reads."""
+        if self.operator == "column":
+            return {self.operands[0]}
+        parts = (x.list_columns() for x in self.operands if isinstance(x, Expression))
+        return set().union(*parts)
+
     def __add__(self, other: Any) -> "Expression":
         return _apply("+", self, other)
 
@@ -157,6 +164,31 @@ def _join(
         return parts[0]
     half = len(parts) // 2
     return combine(_join(parts[:half], combine), _join(parts[half:], combine))
+
+
+def order_columns(
+    columns: Mapping[str, Expression], needed: Iterable[Expression]
+) -> list[dict[str, Expression]]:
+    """Return those of some columns that expressions need, each after those that it is made of.
+
+    >>> double, both = column("x") + column("x"), column("double") + column("x")
+    >>> columns = {"both": both, "other": both, "double": double}
+    >>> [list(stage) for stage in order_columns(columns, [column("both")])]
+    [['double'], ['both']]
+    """
+    stages: dict[str, int] = {}
+
+    def find_stage(expression: Expression) -> int:
+        found = [name for name in sorted(expression.list_columns()) if name in columns]
+        for name in found:
+            if name not in stages:
+                stages[name] = find_stage(columns[name])
+        return max((stages[name] + 1 for name in found), default=0)
+
+    count = max(map(find_stage, needed), default=0)
+    return [
+        {name: columns[name] for name, stage in stages.items() if stage == k} for k in range(count)
+    ]
 
 
 # --- aggregates ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.expressions import Aggregate, Expression, column
+from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column
 from ordinate.readers.items import Table
 
 PLACE = "place"  # where a cell is, as an error names it
@@ -33,7 +33,7 @@ class FrameItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items that share all keys, as the engine finds them."""
-        rows = self.frame if where is None else self.frame.filter(where.to_narwhals())
+        rows = self._filter(where)
         # What is summed up is a column first: some engines take no more than that.
         rows = rows.select(*keys, **{name: each.of.to_narwhals() for name, each in sums.items()})
         found = rows.group_by(*keys, drop_null_keys=False).agg(
@@ -50,8 +50,7 @@ class FrameItems:
         """Return some places where a condition holds, and what stands there."""
         cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((shown, *also))}
         place = {PLACE: column("id").to_narwhals()} if self.identified else {}
-        rows = self.frame.filter(where.to_narwhals()).select(**cells, **place)
-        table = self._collect(rows.head(limit))
+        table = self._collect(self._filter(where).select(**cells, **place).head(limit))
         found = list(zip(*(table[name].to_list() for name in cells), strict=True))
         places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
         return [(place, *cells) for place, cells in zip(places, found, strict=True)]
@@ -60,6 +59,12 @@ class FrameItems:
         """Return the same items with further columns."""
         more = {name: each.to_narwhals() for name, each in columns.items()}
         return replace(self, frame=self.frame.with_columns(**more))
+
+    def _filter(self, where: Expression | None) -> Any:
+        # A filter that asks no column is none that engines take.
+        if where is None or where is ALWAYS:
+            return self.frame
+        return self.frame.filter(where.to_narwhals())
 
     def _collect(self, frame: Any) -> Any:
         try:

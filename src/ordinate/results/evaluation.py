@@ -14,6 +14,8 @@ from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
+from ordinate.readers.items import CLUSTER
+from ordinate.readers.probability_sums import ProbabilityReader
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
@@ -411,9 +413,16 @@ def evaluate(
         raise BadOption(f"There are no {lacking}: pass probabilities=….")
     calibrations: Calibrations = (None, {})
     if isinstance(given.table, LazyTable):
-        if probabilities is not None:
-            raise BadOption("Probabilities are taken from columns at hand: collect the frame.")
-        counted = count_table(given.table, given.names, scale, missing, label_map)
+        if probabilities is None:
+            counted = count_table(given.table, given.names, scale, missing, label_map)
+        else:
+            reading = ProbabilityReader(
+                given.table, given.names, probabilities, scale, label_map, renormalize=renormalize
+            )
+            calibrations = _count_probabilities(
+                reading, of_probabilities, missing=missing, bins=bins, interval=intervals
+            )
+            counted = reading.count_labels(missing)
     else:
         given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
         declared = given.find_scale(scale, ("gold", "predicted"))
@@ -481,6 +490,30 @@ def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibration
     return (
         replace(result, clustered=grouped),
         {name: replace(part, clustered=grouped) for name, part in parts.items()},
+    )
+
+
+def _count_probabilities(
+    reading: ProbabilityReader,
+    metrics: MetricSelection,
+    *,
+    missing: MissingPolicy,
+    bins: int,
+    interval: IntervalOption,
+) -> "Calibrations":
+    """Return the calibration of all items of a lazy table, and of each subgroup."""
+    from ordinate.results.calibration import (  # noqa: PLC0415 - start-up: labels alone need none
+        Calibration,
+        collect_required_parts,
+        select_probability_metrics,
+    )
+
+    selected = select_probability_metrics(metrics, bins)
+    whole, by = reading.count_probabilities(collect_required_parts(selected, bins), missing)
+    options: Any = {"bins": bins, "interval": interval, "clustered": CLUSTER in reading.titles}
+    return (
+        Calibration.from_blocks(whole, selected, **options),
+        {name: Calibration.from_blocks(part, selected, **options) for name, part in by.items()},
     )
 
 
