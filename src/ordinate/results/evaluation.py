@@ -15,7 +15,6 @@ from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
-from ordinate.readers.probability_sums import ProbabilityReader
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
@@ -57,6 +56,7 @@ from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
+    from ordinate.readers.probability_sums import ProbabilityReader
     from ordinate.results.calibration import Calibration
 
 INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
@@ -416,6 +416,8 @@ def evaluate(
         if probabilities is None:
             counted = count_table(given.table, given.names, scale, missing, label_map)
         else:
+            from ordinate.readers.probability_sums import ProbabilityReader  # noqa: PLC0415 - start-up
+
             reading = ProbabilityReader(
                 given.table, given.names, probabilities, scale, label_map, renormalize=renormalize
             )
@@ -494,7 +496,7 @@ def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibration
 
 
 def _count_probabilities(
-    reading: ProbabilityReader,
+    reading: "ProbabilityReader",
     metrics: MetricSelection,
     *,
     missing: MissingPolicy,
