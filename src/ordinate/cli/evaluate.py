@@ -352,20 +352,22 @@ def _evaluate_probability_rows(
     """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
     from dataclasses import replace
 
-    from ordinate.readers.item_columns import read_probability_items
+    from ordinate.readers.probability_rows import read_probability_items
     from ordinate.results import Origin, evaluate
+    from ordinate.summaries.probabilities import match_columns_to_levels
 
     if columns.gold_file is not None:
         raise BadOption(
             "--by, --groups and --second-rater with probabilities alone need the gold levels in "
             "the same file. Join the files, or name a column of predictions (--predicted)."
         )
-    found = read_probability_items(options.files, columns, parse_scale(options))
+    scale = parse_scale(options)
+    found = read_probability_items(options.files, columns, scale)
     if _name_cases(options, ()) is not None:
         found.arguments["average_over"] = found.arguments.pop("groups")
         found.arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
     result = evaluate(
-        scale=found.scale,
+        scale=scale,
         metrics=metrics,
         missing=options.missing or "error",
         error_attribution=options.error_attribution or (),
@@ -374,7 +376,9 @@ def _evaluate_probability_rows(
         interval=_parse_intervals(options),
         **found.arguments,
     )
-    predicted = f"the most probable of {', '.join(found.arguments['columns'])}"
+    named = found.arguments["columns"]
+    order = match_columns_to_levels(result.confusion_matrix.scale, named)
+    predicted = f"the most probable of {', '.join(named[k] for k in order)}"
     origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
     return replace(result, origin=origin)
 

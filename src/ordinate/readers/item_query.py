@@ -287,6 +287,11 @@ def build_label_sql(source: FileSource, column: str) -> str:
     return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
 
 
+def build_number_sql(name: str) -> str:
+    """Return SQL for a column of numbers, nan where there is none."""
+    return f"coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) AS {name}"
+
+
 def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
     """Refuse ids of a query that are missing or occur twice."""
     query = (

@@ -23,7 +23,13 @@ from ordinate.readers.duckdb_connection import (
     read_rows,
 )
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    FileItems,
+    ItemQuery,
+    QueryPlanner,
+    build_number_sql,
+)
 from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
@@ -147,10 +153,8 @@ class _ReliabilityReader:
         )
 
     def _store_rows(self, part: int, items: ItemQuery) -> None:
-        numbers = [
-            f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
-            for k in range(len(self.planner.columns.probabilities))
-        ]
+        levels = range(len(self.planner.columns.probabilities))
+        numbers = [build_number_sql(f"p{k}") for k in levels]
         weight = [f"{WEIGHT_SQL} AS weight"] if self.planner.columns.weights is not None else []
         selected = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
         condition = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
