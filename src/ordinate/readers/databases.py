@@ -9,10 +9,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ordinate.errors import BadInput, BadOption, shorten
-from ordinate.readers.expressions import ANSI, Aggregate, Expression, column
+from ordinate.readers.expressions import (
+    ANSI,
+    POSTGRES,
+    SQLITE,
+    Aggregate,
+    Dialect,
+    Expression,
+    column,
+)
 from ordinate.readers.items import Table
 
 T = TypeVar("T")
+DIALECTS = {"sqlite3": SQLITE, "psycopg": POSTGRES, "psycopg2": POSTGRES}
 LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
 
 
@@ -48,6 +57,11 @@ class Query:
             f"SELECT * FROM ({self.inner}) AS asked WHERE 1 = 0",
             lambda cursor: [part[0] for part in cursor.description],
         )
+
+    @property
+    def dialect(self) -> Dialect:
+        """How its database writes SQL, known by the module of the connection."""
+        return DIALECTS.get(type(self.connection).__module__.partition(".")[0], ANSI)
 
     @property
     def inner(self) -> str:
@@ -90,7 +104,7 @@ class QueryItems:
         rows = f"SELECT {selected} FROM ({self.query.inner}) AS asked"
         for columns in self.derived:
             more = ", ".join(f"{x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
-            rows = f"SELECT items.*, {more} FROM ({rows}) AS items"
+            rows = f"SELECT items.*, {more} FROM ({rows}) AS items{self.query.dialect.fence}"
         return f"({rows}) AS items"
 
     def sum_by(

@@ -254,9 +254,14 @@ OPERATORS: Mapping[str, Operator] = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine writes SQL: the operators that it writes in another way than the standard."""
+    """How an engine writes SQL: the operators that it writes in another way than the standard.
+
+    A subquery that ends in its `fence` is computed as it stands. Some engines put its expressions
+    into the query around it otherwise, once for each time that one is named.
+    """
 
     templates: Mapping[str, str] = field(default_factory=dict)
+    fence: str = ""
 
     def quote_identifier(self, name: str) -> str:
         """Return a name."""
@@ -276,4 +281,5 @@ class Dialect:
 
 
 ANSI = Dialect()
+SQLITE, POSTGRES = Dialect(fence=" LIMIT -1"), Dialect(fence=" OFFSET 0")
 DUCKDB = Dialect({"number": "TRY_CAST({} AS DOUBLE)", "is finite": "isfinite({})"})

@@ -62,8 +62,8 @@ from ordinate.summaries.reliability import (
 from ordinate.summaries.tabulation import DROP_HINT, MissingPolicy, make_missing_labels_error
 
 Array = NDArray[Any]
-BEST, TOP, LEVEL = "best", "top", "level"  # highest probability, its level, the gold level
-HIT = "hit"  # the probability of the gold level
+TOTAL, BEST, TOP = "total", "best", "top"  # of a row: sum, highest probability, its level
+LEVEL, HIT = "level", "hit"  # of gold, and its probability
 BIN_SUMS = ("items", "weight", "square", "f", "o", "ff", "fo")
 SCORE_PAIRS = [(i, j) for i in range(len(SCORE_NAMES)) for j in range(i, len(SCORE_NAMES))]
 
@@ -116,10 +116,12 @@ class ProbabilityReader:
 
     def _derive_columns(self) -> dict[str, Expression]:
         """Return numbers p0, p1, …, their sums from the lowest level on, the largest, its level."""
-        total, last = reduce(add, self.given), self.size - 1
+        total, last = column(TOTAL), self.size - 1
+        total = choose(total > 0.0, total, 1.0)  # rows that do not count may be anything
         tops = [(x == column(BEST), k) for k, x in enumerate(self.p)]
         return {
             **{f"given{k}": column(f"cell{k}").to_number() for k in range(self.size)},
+            TOTAL: reduce(add, self.given),
             **{f"p{k}": x / total if self.renormalize else x for k, x in enumerate(self.given)},
             **{f"below{k}": reduce(add, self.p[: k + 1]) for k in range(last)},
             BEST: find_largest(self.p),
@@ -222,7 +224,7 @@ class ProbabilityReader:
 
     def _is_wrong(self) -> Expression:
         """Tell whether a row is none of probabilities: finite, at least 0, with a sum of 1."""
-        gap, tolerance = reduce(add, self.given) - 1.0, find_tolerance(renormalize=self.renormalize)
+        gap, tolerance = column(TOTAL) - 1.0, find_tolerance(renormalize=self.renormalize)
         wrong = [x for each in self.given for x in (_is_unusable(each), each < 0.0)]
         return join_by_or([*wrong, gap > tolerance, gap < -tolerance])
 
@@ -361,7 +363,7 @@ def _is_unusable(x: Expression) -> Expression:
 
 
 def _is_empty(x: Expression) -> Expression:
-    """Tell whether there is no number: 0 is at most NaN in some engines, and never at least."""
+    """Tell whether there is no number: NaN is never at most 0, nor is its opposite."""
     return x.is_missing() | ~((constant(0.0) >= x) | (constant(0.0) >= constant(0.0) - x))
 
 
