@@ -30,7 +30,7 @@ PRELOADED = [
     scope="module",
     params=[
         pytest.param(
-            case, id=case.name, marks=[] if case.name == "regression" else pytest.mark.slow
+            case, id=case.name, marks=pytest.mark.slow if case.name != "regression" else []
         )
         for case in CASES  # the quick run kills one of them: what goes on is common to both
     ],

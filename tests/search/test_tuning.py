@@ -103,7 +103,7 @@ def test_the_same_again_makes_no_fit_and_changes_no_file(case, copied, finished,
     "case",
     [
         pytest.param(
-            case, id=case.name, marks=[] if case.name != "regression" else pytest.mark.slow
+            case, id=case.name, marks=pytest.mark.slow if case.name == "regression" else []
         )
         for case in CASES  # the quick run has the other, and a third task, in processes
     ],
