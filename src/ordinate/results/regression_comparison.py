@@ -15,14 +15,16 @@ from ordinate.inference.distributions import FEW_CLUSTERS, student_two_sided_p
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (
-    MOMENT_BASIS,
-    compute_gradient,
     count_items,
     estimate_from_error,
     estimate_from_items,
     estimate_regression_metrics,
-    is_delta_applicable,
     is_resampled,
+)
+from ordinate.inference.regression_delta_method import (
+    MOMENT_BASIS,
+    compute_gradient,
+    is_delta_applicable,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
