@@ -64,9 +64,10 @@ from ordinate.inference.clusters import (
     depends_on_rare_levels,
     is_biased,
 )
-from ordinate.inference.confidence_intervals import choose_cluster_method, compute_attainable_range
+from ordinate.inference.confidence_intervals import compute_attainable_range
 from ordinate.inference.delta_method import compute_influence
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
+from ordinate.inference.interval_methods import choose_cluster_method
 from ordinate.inference.resampling import Resampling, resample_clusters, resample_metrics
 from ordinate.inference.small_samples import (
     RARE_ITEMS,

@@ -23,11 +23,8 @@ from numpy.typing import NDArray
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
-from ordinate.inference.confidence_intervals import (
-    FEWEST_DEFINED_SHARE,
-    JEFFREYS_PRIOR,
-    choose_interval_method,
-)
+from ordinate.inference.confidence_intervals import FEWEST_DEFINED_SHARE, JEFFREYS_PRIOR
+from ordinate.inference.interval_methods import choose_interval_method
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.inference.small_samples import make_posterior_sampler
 from ordinate.metrics import Metric, find_metric

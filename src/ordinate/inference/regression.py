@@ -16,10 +16,11 @@ from ordinate.inference.clusters import (
     join_doubts,
     list_size_doubts,
 )
-from ordinate.inference.confidence_intervals import ConfidenceIntervals, IntervalMethod
+from ordinate.inference.confidence_intervals import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
+from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.inference.regression_delta_method import (
     DeltaMethod,
     is_delta_applicable,
