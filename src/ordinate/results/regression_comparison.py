@@ -45,8 +45,9 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
-from ordinate.results.regression import get_metric_unit, require_groups
+from ordinate.results.regression import get_metric_unit
 from ordinate.results.regression_comparison_text import describe_comparison, write_conclusion
+from ordinate.results.regression_items import require_groups
 from ordinate.results.regression_tails import ErrorTails, compute_tails, describe_assumptions
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.regression import Moments
