@@ -114,11 +114,10 @@ def average_scaled_cases(
     origin: Origin | None = None,
 ) -> CaseAverages:
     """Average metrics over cases that were counted together, on the labels of all scales."""
-    there = np.flatnonzero(groups.total > 0)
-    known = cases._replace(names=[cases.names[k] for k in there.tolist()])
+    known, matrices = cases.drop_empty(groups)
     origin = origin or Origin()
     notes = (*origin.notes, *_describe_left_out(groups, known, scales))
-    batches = _split_by_scale(groups[there], known.names, scales)
+    batches = _split_by_scale(matrices, known.names, scales)
     return CaseAverages.from_batches(
         batches, metrics, known, interval, own_scales=True, origin=replace(origin, notes=notes)
     )
