@@ -21,7 +21,8 @@ from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
-    from ordinate.results.evaluation import Evaluation, Score
+    from ordinate.results.evaluation import Evaluation
+    from ordinate.results.metric_scores import Score
 
 MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # groups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
