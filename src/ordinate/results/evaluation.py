@@ -107,7 +107,7 @@ class Evaluation(Result):
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
         source = matrix if groups is None else groups
-        parts, raters = _drop_empty_groups(by), dict(second_rater_by)
+        parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
         step = _make_step_counter(progress, len(parts) * (1 if intervals is None else 2))
         level = None if intervals is None or groups is not None else intervals.level
         evaluation = cls(
@@ -434,11 +434,11 @@ def _list_estimates(estimates: dict[str, Estimate]) -> list[Record]:
     return [{"metric": name} | to_flat_record(x) for name, x in estimates.items()]
 
 
-def _drop_empty_groups(
-    groups: Iterable[tuple[Any, ConfusionMatrix]],
+def _drop_empty_subgroups(
+    by: Iterable[tuple[Any, ConfusionMatrix]],
 ) -> dict[Hashable, ConfusionMatrix]:
     """Return confusion matrices by subgroup, without those that have no items left."""
-    return {value: part for value, part in groups if np.any(part.total > 0)}
+    return {value: part for value, part in by if np.any(part.total > 0)}
 
 
 def _make_step_counter(progress: ProgressCallback | None, count: int) -> ProgressStep:
