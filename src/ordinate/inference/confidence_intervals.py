@@ -39,6 +39,7 @@ from ordinate.inference.interval_methods import (
     MethodChoice,
 )
 from ordinate.inference.resampling import (
+    STRATIFIED_CLUSTERS,
     ProgressCallback,
     Resampling,
     make_resampler,
@@ -133,9 +134,7 @@ class _IntervalEstimator:
         if len(source.shape) > 1:
             raise BadOption("Clusters are a batch of confusion matrices with one leading axis.")
         if self.clustered and settings.stratified:
-            raise BadOption(
-                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
-            )
+            raise BadOption(STRATIFIED_CLUSTERS)
         self.source = source[source.total > 0] if self.clustered else source
         self.settings, self.progress = settings, progress
         self.matrix = source.pooled if self.clustered else source

@@ -125,7 +125,10 @@ class MethodChoice:
         misfits = [] if requested is None else [self._explain_misfit(m, requested) for m in metrics]
         if misfits and all(misfits):
             name = metrics[0].expression
-            raise BadOption(f"The method {requested!r} does not fit {name}: {misfits[0]}.")
+            raise BadOption(
+                f"The method {requested!r} does not fit {name}: {misfits[0]}. Leave it out, and "
+                f"the method is {self.choose(metrics[0])!r}."
+            )
 
     def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
         """Return why a method makes no sense for a metric here, if it makes none."""

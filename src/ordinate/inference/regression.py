@@ -70,7 +70,7 @@ def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) ->
             f"{other}."
         )
     if settings.stratified:
-        raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
+        raise BadOption("Regression has no gold levels: leave out stratified=True.")
 
 
 def _estimate_metric(
