@@ -20,6 +20,7 @@ from ordinate.results.arguments import (
 )
 from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
+from ordinate.results.case_averages_text import MOST_NAMED
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.scale import Scale
 from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
@@ -27,7 +28,6 @@ from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
-MOST_NAMED = 5  # cases in a sentence
 Scales = Mapping[Any, "Scale | str | Iterable[Hashable]"]
 
 
@@ -175,7 +175,5 @@ def _describe_left_out(
 
 
 def _name_some(names: Sequence[Hashable]) -> str:
-    shown = [shorten(name) for name in names[:MOST_NAMED]]
-    more = len(names) - len(shown)
-    listed = join_names([*shown, *([f"{more:,} more"] if more else [])])
+    listed = join_names(map(shorten, names), MOST_NAMED)
     return f"{'Case' if len(names) == 1 else 'Cases'} {listed}"
