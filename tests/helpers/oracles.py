@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from strategies import items_of, scale_of
 
-from ordinate.inference.confidence_intervals import METHOD_BY_FAMILY, METHOD_WITHOUT_DERIVATIVE
+from ordinate.inference.interval_methods import METHOD_BY_FAMILY, METHOD_WITHOUT_DERIVATIVE
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 

@@ -252,6 +252,14 @@ def test_the_verdict_is_of_all_tests_of_calibration_together():
     assert judged(interval=None).document().verdict.startswith("On average the probabilities are ")
 
 
+def test_the_least_p_of_the_verdict_is_multiplied_by_the_number_of_tests():
+    gold, rows = sample(150, seed=3, sharpness=1.15)
+    verdict = judged(np.array(CEFR)[gold], rows).document().verdict
+    p, adjusted, tests = re.search(r"p (\S+), (\S+) by Holm over (\d+) tests", verdict).groups()
+    assert float(adjusted) == pytest.approx(min(1.0, int(tests) * float(p)), abs=1e-3)
+    assert float(adjusted) > float(p) > 0
+
+
 def test_so_many_events_that_none_can_be_significant_are_told():
     rng = np.random.default_rng(1)
     gold, rows = rng.integers(0, 30, 60), rng.dirichlet(np.ones(30), 60)
