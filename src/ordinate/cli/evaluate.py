@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.databases import add_database_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -63,6 +64,8 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
+  ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
+    --gold level --predicted guess
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -104,7 +107,8 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
 
     group = parser.add_argument_group("input")
-    add_file_option(group, "; several files, patterns, or - for standard input")
+    add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
+    add_database_options(group)
     add_flags(group, LabelColumns)
     add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
@@ -190,17 +194,23 @@ def _evaluate_labels(
     from dataclasses import replace
 
     from ordinate.cli.progress import show_share, watch_queries
-    from ordinate.readers.confusion import count_files
+    from ordinate.readers.confusion import count_files, count_table
     from ordinate.results import Evaluation, Origin
 
-    found = count_files(
-        options.files,
-        replace(columns, probabilities=()),
-        scale,
-        options.missing or "error",
-        items=items,
-        watch=watch_queries,
-    )
+    with open_rows(options, ("probabilities", "scale_by")) as table:
+        if table is None:
+            found = count_files(
+                options.files,
+                replace(columns, probabilities=()),
+                scale,
+                options.missing or "error",
+                items=items,
+                watch=watch_queries,
+            )
+        else:
+            found = count_table(
+                table, columns.arguments, scale, options.missing or "error", columns.renamed
+            )
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
             found.matrix,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.databases import add_database_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
@@ -76,11 +77,10 @@ def add_file_option(parser: argparse._ActionsContainer, further: str = "", **mor
     """Add the files that a command reads."""
     parser.add_argument(
         "files",
-        nargs="+",
         metavar="FILE",
         type=InputPath,
         help=f"CSV, TSV, JSONL or Parquet, also gzipped{further}",
-        **more,
+        **{"nargs": "+", **more},
     )
 
 
@@ -116,7 +116,9 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     add_file_option(
         group,
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
+        nargs="*",
     )
+    add_database_options(group)
     add_flags(group, SystemColumns)
     add_label_options(group)
     return group
@@ -330,18 +332,21 @@ def read_systems(
     """Read the systems that the options name, if their number is admitted."""
     from ordinate.cli.progress import watch_queries
     from ordinate.readers.columns import SystemColumns
+    from ordinate.readers.panels import count_table_systems
     from ordinate.readers.systems import count_systems
 
     given = collect_given(options, SystemColumns) | columns
     given["systems"] = tuple(given.get("systems", ()))
-    return count_systems(
-        options.files,
-        SystemColumns(**given, renamed=read_renamed_labels(options)),
-        parse_scale(options),
-        options.missing or "error",
-        watch=watch_queries,
-        admit=admit,
-    )
+    named = SystemColumns(**given, renamed=read_renamed_labels(options))
+    scale, missing = parse_scale(options), options.missing or "error"
+    with open_rows(options, ("predicted",)) as table:
+        if table is None:
+            return count_systems(
+                options.files, named, scale, missing, watch=watch_queries, admit=admit
+            )
+        admit(len(named.systems))
+        systems = dict(zip(named.systems, named.systems, strict=True))
+        return count_table_systems(table, named.arguments, systems, scale, missing, named.renamed)
 
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
