@@ -338,7 +338,8 @@ def read_systems(
     given = collect_given(options, SystemColumns) | columns
     given["systems"] = tuple(given.get("systems", ()))
     named = SystemColumns(**given, renamed=read_renamed_labels(options))
-    scale, missing = parse_scale(options), options.missing or "error"
+    scale = parse_scale(options)
+    missing: Any = options.missing or "error"
     with open_rows(options, ("predicted",)) as table:
         if table is None:
             return count_systems(
