@@ -1,5 +1,6 @@
 """Engines, each of which gets the same rows: what it makes of them is what `ordinate` is given."""
 
+import atexit
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -88,6 +89,7 @@ def make_duckdb_query(rows: pd.DataFrame) -> Any:
 def make_adbc(rows: pd.DataFrame) -> Any:
     dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
     connection = dbapi.connect(str(Path(tempfile.mkdtemp(prefix="ordinate-adbc-"), "items.db")))
+    atexit.register(connection.close)
     with connection.cursor() as cursor:
         cursor.adbc_ingest("items", make_arrow(make_plain(rows)), mode="create")
     return ordinate.Query(connection, "select * from items")
@@ -134,6 +136,15 @@ ENGINES = [
     Engine("PostgreSQL", make_postgres, lazy=True, ordered=False),
     Engine("PySpark", make_spark, lazy=True, ordered=False),
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ignore what other libraries warn of among themselves."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            # Ibis sets an option of pandas that is going away; Spark knows pandas 2.
+            item.add_marker(pytest.mark.filterwarnings("ignore:The 'future.infer_string' option"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::Warning:pyspark"))
 
 
 @pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)
