@@ -194,7 +194,8 @@ def _evaluate_labels(
     from dataclasses import replace
 
     from ordinate.cli.progress import show_share, watch_queries
-    from ordinate.readers.confusion import count_files, count_table
+    from ordinate.readers.confusion import count_table
+    from ordinate.readers.label_files import count_files
     from ordinate.results import Evaluation, Origin
 
     with open_rows(options, ("probabilities", "scale_by")) as table:
@@ -241,7 +242,7 @@ def _evaluate_scaled_cases(
     from ordinate.cli.progress import watch_queries
     from ordinate.readers.case_scales import read_case_scales
     from ordinate.readers.columns import LabelColumns
-    from ordinate.readers.confusion import count_files
+    from ordinate.readers.label_files import count_files
     from ordinate.results import Origin
     from ordinate.results.case_averages import Cases
     from ordinate.results.case_scales import (

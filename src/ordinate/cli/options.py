@@ -352,7 +352,7 @@ def read_systems(
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
-    from ordinate.readers.label_cells import read_label_map
+    from ordinate.readers.label_map import read_label_map
 
     return {} if options.map is None else read_label_map(options.map)
 
