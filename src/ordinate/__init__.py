@@ -117,6 +117,7 @@ PACKAGES = (
     "examples",
     "features",
     "inference",
+    "integrations",
     "meta",
     "metrics",
     "models",
