@@ -115,7 +115,7 @@ def test_ignored_targets_are_left_out(levels, ignored, device):
 def test_an_ignored_number_that_the_tensor_cannot_hold_ignores_nothing(device):
     metric = OrdinalMetric("0..2", ignore_index=255).to(device)
     metric.update(torch.tensor([0], device=device), torch.tensor([-1], device=device).char())
-    with pytest.raises(OffScale, match="1 targets"):
+    with pytest.raises(OffScale, match="1 of 1 targets"):
         metric.compute()
 
 
@@ -190,9 +190,11 @@ def test_pytorch_counts_what_the_kernel_counts(dtype, monkeypatch):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="takes a CUDA device")
-def test_no_batch_waits_for_the_device():
-    metric = OrdinalMetric(range(50)).cuda()
-    target = torch.randint(0, 50, (1000,), device="cuda")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")  # which is a prototype
+@pytest.mark.parametrize("levels", [6, 50])
+def test_no_batch_waits_for_the_device(levels):
+    metric = OrdinalMetric(range(levels), ignore_index=-100).cuda()
+    target = torch.randint(0, levels, (1000,), device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
         metric.update(target, target)
@@ -210,7 +212,7 @@ def test_what_is_off_the_scale_is_refused_in_the_end(levels, dtype, device):
     off = [levels, 127] if dtype is torch.uint8 else [levels, -1]
     gold, predicted = np.array([0, *off]), np.array([off[1], 0, 1])
     metric = count_batches(OrdinalMetric(range(levels)), gold, predicted, [], dtype, device)
-    message = f"2 targets and 1 predictions of 3 items .* integers 0 to {levels - 1} here"
+    message = f"2 of 3 targets and 1 of 3 predictions .* integers 0 to {levels - 1} here"
     for finish in (metric.compute, metric.summary):
         with pytest.raises(OffScale, match=message):
             finish()

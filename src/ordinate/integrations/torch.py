@@ -28,6 +28,8 @@ from ordinate.integrations.cuda_counting import add_counts_on_cuda
 
 __all__ = ["OrdinalMetric"]
 
+INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
+
 
 class OrdinalMetric(Metric):
     """Metrics of ordered levels for training loops, from one confusion matrix kept on the device.
@@ -134,14 +136,14 @@ class OrdinalMetric(Metric):
 
     def _make_confusion_matrix(self) -> ConfusionMatrix:
         cells = self.cells.numpy(force=True)
-        gold, predicted = cells[-1].sum(), cells[:, -1].sum()
+        n, gold, predicted = cells.sum(), cells[-1].sum(), cells[:, -1].sum()
         if gold or predicted:
             lowest, highest = self.first_label, self.first_label + len(self.scale) - 1
             raise OffScale(
-                f"{gold:,} targets and {predicted:,} predictions of {cells.sum():,} items are not "
-                f"on the scale {self.scale}, whose levels are the integers {lowest} to {highest} "
-                "here. Map them first, leave items out with ignore_index=…, or declare another "
-                "scale; then begin again with reset()."
+                f"{gold:,} of {n:,} targets and {predicted:,} of {n:,} predictions are not on the "
+                f"scale {self.scale}, whose levels are the integers {lowest} to {highest} here. "
+                "Map them first, leave items out with ignore_index=…, or declare another scale; "
+                "then begin again with reset()."
             )
         return ConfusionMatrix.from_counts(cells[:-1, :-1], self.scale)
 
@@ -173,6 +175,6 @@ def _flatten_labels(labels: Tensor, name: str) -> Tensor:
     """Return integers in one contiguous row."""
     if labels.dtype == torch.bool:
         labels = labels.view(torch.uint8)
-    if labels.is_floating_point() or labels.is_complex():
+    if labels.dtype not in INTEGERS:
         raise BadInput(f"{name} must be integers, not {labels.dtype}.")
     return labels.reshape(-1).contiguous()
