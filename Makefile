@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
+# Compiled modules are kept whatever the caller says: tests start dozens of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
