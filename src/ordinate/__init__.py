@@ -122,6 +122,7 @@ PACKAGES = (
     "examples",
     "features",
     "inference",
+    "integrations",
     "meta",
     "metrics",
     "models",

@@ -12,7 +12,8 @@ from ordinate.settings import format_flag
 if TYPE_CHECKING:
     from ordinate.readers.tables import LazyTable
 
-OF_FILES = ("gold_file", "id", "row_order", "delimiter", "encoding", "items")  # what files need
+PLACES = "files and databases"  # the options that say where rows are, and how they are written
+OF_FILES = ("gold_file", "id", "row_order", "delimiter", "encoding")  # those of files alone
 
 
 def add_database_options(parser: argparse._ActionsContainer) -> None:
@@ -44,7 +45,7 @@ def open_rows(
         return
     if options.files:
         raise BadOption("Name files, or a database with --sql, not both.")
-    for name in (*OF_FILES, *not_yet):
+    for name in (*OF_FILES, "items", *not_yet):
         if getattr(options, name, None):
             raise BadOption(f"{format_flag(name)} is for files, not for the rows of a database.")
     with connect_database(given.sql) as connection:

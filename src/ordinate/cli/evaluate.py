@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -108,11 +108,13 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
-    add_database_options(group)
-    add_flags(group, LabelColumns)
+    add_flags(group, LabelColumns, without=OF_FILES)
     add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
+    places = parser.add_argument_group(PLACES)
+    add_flags(places, LabelColumns, OF_FILES)
+    add_database_options(places)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:

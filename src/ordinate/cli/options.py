@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
@@ -118,9 +118,11 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
         nargs="*",
     )
-    add_database_options(group)
-    add_flags(group, SystemColumns)
+    add_flags(group, SystemColumns, without=OF_FILES)
     add_label_options(group)
+    places = parser.add_argument_group(PLACES)
+    add_flags(places, SystemColumns, OF_FILES)
+    add_database_options(places)
     return group
 
 
