@@ -1,6 +1,5 @@
 """Streams: everything, a window, a decay."""
 
-import random
 from functools import reduce
 from operator import add
 
@@ -87,21 +86,19 @@ def test_odd_options_are_refused(options, told):
         Accumulator(SCALE, **options)
 
 
-# --- shards -----------------------------------------------------------------------------------------
+# --- shards --------------------------------------------------------------------------------------
 
 
-def merge_anyhow(shards, chooser):
-    """Merge two shards at a time, whichever they are, until one is left."""
-    shards = list(shards)
-    chooser.shuffle(shards)
+def merge_anyhow(shards, rng):
+    """Merge some shards, whichever they are, until one is left."""
     while len(shards) > 1:
-        size = chooser.randint(2, max(2, len(shards) // 3))
+        shards = [shards[k] for k in rng.permutation(len(shards))]
+        size = int(rng.integers(2, max(3, len(shards) // 3)))
         shards = [reduce(add, shards[:size]), *shards[size:]]
-        chooser.shuffle(shards)
     return shards[0]
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_ten_thousand_shards_are_one_pass_in_any_order_and_grouping(seed):
     rng = np.random.default_rng(seed)
@@ -110,5 +107,5 @@ def test_ten_thousand_shards_are_one_pass_in_any_order_and_grouping(seed):
     parts = zip(np.split(gold, bounds), np.split(predicted, bounds), strict=True)
     shards = [ConfusionMatrix.of(*part, SCALE) for part in parts]
     assert len(shards) == 10_000
-    found = merge_anyhow(shards, random.Random(seed))
+    found = merge_anyhow(shards, rng)
     assert found == ConfusionMatrix.of(gold, predicted, SCALE)
