@@ -192,8 +192,8 @@ def add_file_output_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
-        help="where to write the report, or the predictions of decode and predict (default: "
-        "standard output)",
+        help="where to write the report, the predictions of decode and predict, or the shard of "
+        "count (default: standard output)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
