@@ -1,6 +1,6 @@
 """Files of probabilities, one column for each level, summarised a few thousand rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -32,7 +32,7 @@ from ordinate.readers.item_query import (
     build_number_sql,
 )
 from ordinate.readers.items import GOLD, IN_PREDICTED, WEIGHT
-from ordinate.readers.label_cells import LabelSpelling, build_label_code_sql
+from ordinate.readers.label_cells import LabelSpelling
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
     ROWS_PER_BLOCK,
@@ -132,6 +132,16 @@ def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     """Return a file of gold without probabilities, which may be those of another system."""
     others = {name: sql for name, sql in source.columns.items() if name not in columns}
     return replace(source, columns=others)
+
+
+def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
+    """Return SQL for the place of a string among labels; after the last comes a missing one."""
+    place = (
+        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
+        if labels
+        else "NULL"
+    )
+    return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
 
 
 class _BlockReader:
