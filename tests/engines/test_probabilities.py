@@ -68,6 +68,9 @@ def test_every_engine_sums_up_the_same(engine, levels, weights):
     found, usual = (evaluate(x, levels, **told) for x in (engine.make(rows), rows))
     check_same(found.probabilities.summary, usual.probabilities.summary)
     assert (found.confusion_matrix.items == usual.confusion_matrix.items).all()
+    if engine.lazy:
+        names = ", ".join(f"p_{k}" for k in range(levels))
+        assert found.origin.predicted == f"the most probable of {names}"
     for name, score in usual.probabilities.metrics.items():
         assert found.probabilities.metrics[name].value == pytest.approx(score.value, rel=1e-12)
 
@@ -116,7 +119,7 @@ def test_intervals_are_the_same_where_rows_need_no_numbers(engine):
         ours = found.metrics[name].estimate
         assert ours.value == pytest.approx(score.value, rel=1e-12)
         if engine.lazy and name == "c_index":
-            assert "rows have no numbers" in ours.note
+            assert "rows of a lazy table have no numbers" in ours.note
             assert np.isnan(ours.low)
             assert any("c_index has no interval" in note for note in found.notes)
         else:

@@ -28,8 +28,8 @@ NO_VALID_INTERVAL_NOTE = (
     "near 0 it has no valid interval: compare it with its value under perfect calibration"
 )
 NO_BLOCKS_NOTE = (
-    "its interval is found by leaving blocks of rows out, and the rows have no numbers: collect "
-    "the table for it"
+    "blocks of rows are left out for it, and the rows of a lazy table have no numbers; read them "
+    "into memory for it"
 )
 
 

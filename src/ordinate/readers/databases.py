@@ -18,13 +18,13 @@ from ordinate.readers.expressions import (
     POSTGRES,
     SQLITE,
     Aggregate,
-    Dialect,
     Expression,
     column,
 )
 from ordinate.readers.items import Table
 
 T = TypeVar("T")
+# By the module of a connection.
 DIALECTS = {"sqlite3": SQLITE, "psycopg": POSTGRES, "psycopg2": POSTGRES}
 LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
 
@@ -63,11 +63,6 @@ class Query:
         )
 
     @property
-    def dialect(self) -> Dialect:
-        """How its database writes SQL, known by the module of the connection."""
-        return DIALECTS.get(type(self.connection).__module__.partition(".")[0], ANSI)
-
-    @property
     def inner(self) -> str:
         """The query as a part of another one; a comment at its end goes no further than it."""
         return LAST_SEMICOLON.sub("", self.text) + "\n"
@@ -104,11 +99,13 @@ class QueryItems:
     @property
     def _items(self) -> str:
         quote = ANSI.quote_identifier
+        module = type(self.query.connection).__module__.partition(".")[0]
+        fence = DIALECTS.get(module, ANSI).fence
         selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
         rows = f"SELECT {selected} FROM ({self.query.inner}) AS asked"
         for columns in self.derived:
             more = ", ".join(f"{x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
-            rows = f"SELECT items.*, {more} FROM ({rows}) AS items{self.query.dialect.fence}"
+            rows = f"SELECT items.*, {more} FROM ({rows}) AS items{fence}"
         return f"({rows}) AS items"
 
     def sum_by(

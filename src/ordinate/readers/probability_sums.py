@@ -92,7 +92,8 @@ class ProbabilityReader:
         for name in found:
             check_column(table.name, name, table.columns)
         order = match_columns_to_levels(self.scale, found)
-        cells = {f"cell{k}": found[place] for k, place in enumerate(order)}
+        self.names = [found[place] for place in order]
+        cells = {f"cell{k}": name for k, name in enumerate(self.names)}
         self.items = table.open_items(self.titles | cells)
         self.columns = self.rows.columns
 
@@ -118,12 +119,13 @@ class ProbabilityReader:
 
     def count_labels(self, missing: MissingPolicy) -> ConfusionData:
         """Count labels; where no predicted ones were named, the most probable are taken."""
-        items = self.items
-        if PREDICTED not in self.titles:
+        items, title = self.items, self.titles.get(PREDICTED)
+        if title is None:
+            title = f"the most probable of {', '.join(self.names)}"
             predicted = self.rows.choose_label()
             items = self._open(predicted).add_columns({PREDICTED: predicted})
         found = ConfusionReader(items, self.titles, self.spelling).read(self.scale, missing)
-        return replace(found, files=(), notes=(*self.notes, *found.notes))
+        return replace(found, predicted=title, files=(), notes=(*self.notes, *found.notes))
 
     # --- probabilities -----------------------------------------------------------------------
 

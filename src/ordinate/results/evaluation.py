@@ -342,7 +342,8 @@ def evaluate(
     value for all items. Cases are the sample then, unless they are `fixed_cases`. `second_rater`
     are the levels that a second rater gave; `error_attribution` are metrics whose cost is
     attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
-    for each item; without `predicted`, the most probable level is taken. `columns` names the
+    for each item, or names the columns of a table, or their prefix; without `predicted`, the most
+    probable level is taken. `columns` names the
     columns of an array that is in another order than the scale, `renormalize` accepts rows that
     sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
