@@ -83,7 +83,7 @@ MISFITS_OF_LEVELS = {
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
-MOST_RESAMPLED = 50  # matrices of one table that are resampled one by one
+MOST_RESAMPLED = 50  # matrices of one report that are resampled one by one
 MANY_NOTE = f"of more than {MOST_RESAMPLED} tables none is resampled"
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
@@ -152,10 +152,10 @@ def estimate_metrics_of_each(
 ) -> list[dict[str, Estimate]]:
     """Return metrics by expression, with intervals, of each confusion matrix of a batch [T].
 
-    Of more than 50 matrices, ratios of levels such as F1 have intervals by MOVER, not by resamples.
+    Of more than 50 matrices, means over ratios of levels (macro F1) get MOVER in place of resamples.
     """
     estimates: list[dict[str, Estimate]] = [{} for _ in matrices.weights]
-    for alike in _group_matrices(matrices):
+    for alike in group_alike_matrices(matrices):
         estimator = _IntervalEstimator(
             matrices[alike],
             settings or ConfidenceIntervals(),
@@ -168,7 +168,7 @@ def estimate_metrics_of_each(
     return estimates
 
 
-def _group_matrices(matrices: ConfusionMatrix) -> list[Array]:
+def group_alike_matrices(matrices: ConfusionMatrix) -> list[Array]:
     """Return the places of matrices that metrics and methods treat alike, group by group."""
     unanswered = matrices.unanswered.any(axis=-1)
     fractions = (matrices.weights != np.floor(matrices.weights)).any(axis=CELL_AXES)
@@ -281,11 +281,9 @@ class _IntervalEstimator:
         for plan in plans:
             self._fill_intervals(plan)
         self._widen_degenerate(plans)
-        columns = [self.found[metric.expression] for metric in metrics]
-        names = [metric.expression for metric in metrics]
         return [
-            dict(zip(names, row, strict=True))
-            for row in (zip(*columns, strict=True) if columns else [()] * len(self.matrices.weights))
+            {name: column[place] for name, column in self.found.items()}
+            for place in range(len(self.matrices.weights))
         ]
 
     # --- which method ------------------------------------------------------------------------
@@ -324,11 +322,11 @@ class _IntervalEstimator:
             return _Plan(metric, method, where, [_join_notes(misfit, doubts)])
         if requested is not None:
             return _Plan(metric, method, where, [misfit] * count)
+        if self._has_many_ratios(metric):
+            return _Plan(metric, method, where, [MANY_NOTE] * count)
         whole = self.matrices.has_integer_weights
         parts = [[None if whole else "fractional weights"] * count]
-        if self._has_many_ratios(metric):
-            parts.append([MANY_NOTE] * count)
-        elif metric.macro and method not in {"mover", "simultaneous"}:
+        if metric.macro and method not in {"mover", "simultaneous"}:
             parts.append(self.rare_notes)
         if whole:
             parts.append(self._describe_undercoverage(metric))
@@ -340,10 +338,8 @@ class _IntervalEstimator:
             return choose_cluster_method(metric, self.clusters)
         if aggregates_levels(metric, self.matrices):
             return METHOD_OVER_LEVELS[metric.macro]
-        if self._has_many_ratios(metric):
-            return "mover"
         if metric.macro:
-            return "percentile"
+            return "mover" if self._has_many_ratios(metric) else "percentile"
         if not self.matrices.has_integer_weights:
             return "delta" if metric.smooth else "percentile"
         if metric.share and self.settings.stratified:
@@ -463,7 +459,7 @@ class _IntervalEstimator:
                 found[place] = self._compute_interval(metric, method, place, plan.notes[place])
             return
         if self.clustered and self._choose_method(metric) == "wilson":
-            found[0] = self._cluster_interval(metric, "wilson", plan.notes[0])
+            found[0] = self._cluster_interval("wilson", metric, plan.notes[0])
             return
         values = self.values[metric.expression]
         low, high = self._limit(metric, *together[method](metric), values, method)
@@ -479,11 +475,13 @@ class _IntervalEstimator:
             return self._bca_interval(metric, place, note)
         if method in {"percentile", "dirichlet", "jeffreys"}:
             return self._quantile_interval(metric, method, place, note)
-        if method == "jackknife":
-            return self._jackknife_interval(metric, note)
-        if method in {"delta", "t"}:
-            return self._linearised_interval(metric, note)
-        return self._cluster_interval(metric, method, note)
+        of_clusters = {
+            "jackknife": self._jackknife_interval,
+            "delta": self._linearised_interval,
+            "t": self._linearised_interval,
+        }
+        default = partial(self._cluster_interval, method)
+        return of_clusters.get(method, default)(metric, note)
 
     # --- of matrices [T] at once
 
@@ -555,7 +553,7 @@ class _IntervalEstimator:
         return student_quantile(level or self.settings.level, len(self.clusters.weights) - 1)
 
     def _cluster_interval(
-        self, metric: Metric, method: IntervalMethod, note: str | None
+        self, method: IntervalMethod, metric: Metric, note: str | None
     ) -> Estimate:
         """Return the interval of a share or of levels at the sizes that clusters leave them."""
         trials = cast(LevelTrials, list_level_trials(metric, self.clusters))

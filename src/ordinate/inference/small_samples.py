@@ -112,9 +112,7 @@ def mover_interval(metric: Metric, matrix: ConfusionMatrix, level: float) -> tup
     return middle - below, middle + above
 
 
-def simultaneous_interval(
-    metric: Metric, matrix: ConfusionMatrix, level: float
-) -> tuple[Any, Any]:
+def simultaneous_interval(metric: Metric, matrix: ConfusionMatrix, level: float) -> tuple[Any, Any]:
     """Return the interval of the worst gold level, from simultaneous intervals of all levels."""
     each = level ** (1.0 / (matrix.gold > 0).sum(axis=-1))
     _, low, high = _compute_level_intervals(metric, matrix, each)

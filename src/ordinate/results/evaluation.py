@@ -1,14 +1,20 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference import (
+    ConfidenceIntervals,
+    Estimate,
+    estimate_metrics,
+    estimate_metrics_of_each,
+)
+from ordinate.inference.confidence_intervals import group_alike_matrices
 from ordinate.inference.estimates import estimate_difference, make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
@@ -35,7 +41,7 @@ from ordinate.results.base import (
     to_json_label,
     to_plain,
 )
-from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.baselines import Baselines, measure_baselines
 from ordinate.results.case_averages import (
     CASES_ARE_CLUSTERS,
     UNNAMED_CASES,
@@ -56,7 +62,6 @@ if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
 INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
-ProgressStep = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -147,70 +152,92 @@ class Evaluation(Result):
                 "Evaluate one confusion matrix; a batch is evaluated one by one, or pooled."
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
-        source = matrix if groups is None else groups
         parts, raters = _drop_empty_groups(by), dict(second_rater_by)
-        step = _make_step_counter(progress, len(parts) * (1 if intervals is None else 2))
-        level = None if intervals is None or groups is not None else intervals.level
-        evaluation = cls(
+        own, of_parts = (None, progress) if parts else (progress, None)
+        evaluation = cls._evaluate_batch(
+            (matrix if groups is None else groups).broadcast((1,)),
+            selected,
+            intervals,
+            None if second_rater is None else second_rater.broadcast((1,)),
+            cases,
+            own,
+        )[0]
+        return replace(
+            evaluation,
             confusion_matrix=matrix,
-            metrics=_score_metrics(
-                matrix, selected, source, intervals, None if parts else progress
-            ),
-            per_level=compute_level_records(matrix, level),
-            by={
-                group: step(
-                    cls._evaluate_subgroup(part, selected, intervals, raters.get(group), cases)
-                )
-                for group, part in parts.items()
-            },
+            by=cls._evaluate_subgroups(parts, selected, intervals, raters, cases, of_parts),
             origin=origin or Origin(),
-            interval=intervals,
-            groups=None if groups is None else int((groups.total > 0).sum()),
-            second_rater=None
-            if second_rater is None
-            else _estimate_second_rater(second_rater, selected, intervals),
             error_attribution={
                 metric.expression: attribute_errors(metric, matrix)
                 for metric in (select_metrics(attribution_metrics) if attribution_metrics else ())
             },
-            case_averages=None
-            if cases is None or groups is None
-            else average_over_groups(groups, selected, cases, intervals),
         )
-        return evaluation._add_differences(parts, selected, intervals, step)
 
     @classmethod
-    def _evaluate_subgroup(
+    def _evaluate_subgroups(
         cls,
-        part: ConfusionMatrix,
-        metrics: list[Metric],
-        intervals: ConfidenceIntervals | None,
-        rater: ConfusionMatrix | None,
-        cases: Cases | None,
-    ) -> "Evaluation":
-        groups = part if part.shape else None
-        matrix = part.pooled if part.shape else part
-        return cls.from_summary(
-            matrix, metrics, groups=groups, cases=cases, second_rater=rater, interval=intervals
-        )
-
-    def _add_differences(
-        self,
         parts: dict[Hashable, ConfusionMatrix],
         metrics: list[Metric],
         intervals: ConfidenceIntervals | None,
-        step: ProgressStep,
-    ) -> "Evaluation":
-        """Return the same, in which each subgroup knows how it differs from the others."""
-        if intervals is None or len(parts) < 2:
-            return self
-        by = {}
-        for name, rest in pool_rests(parts).items():
-            others = step(estimate_metrics(metrics, rest, intervals))
-            scores = self.by[name].metrics.items()
-            apart = {n: estimate_difference(s.estimate, others[n]) for n, s in scores if s.estimate}
-            by[name] = replace(self.by[name], difference_from_rest=apart)
-        return replace(self, by=by)
+        raters: dict[Hashable, ConfusionMatrix],
+        cases: Cases | None,
+        progress: ProgressCallback | None,
+    ) -> "dict[Hashable, Evaluation]":
+        """Evaluate subgroups as one batch, and say how each differs from the others."""
+        if not parts:
+            return {}
+        batch = ConfusionMatrix.stack(list(parts.values()))
+        rated = ConfusionMatrix.stack([raters[name] for name in parts]) if raters else None
+        half = None if progress is None else lambda share: progress(share / 2.0)
+        found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
+        if intervals is not None and len(parts) > 1:
+            others = _estimate_each(metrics, pool_rests(batch), intervals, None)
+            found = [part.subtract(rest) for part, rest in zip(found, others, strict=True)]
+        if progress is not None:
+            progress(1.0)
+        return dict(zip(parts, found, strict=True))
+
+    @classmethod
+    def _evaluate_batch(
+        cls,
+        sources: ConfusionMatrix,
+        metrics: list[Metric],
+        intervals: ConfidenceIntervals | None,
+        raters: ConfusionMatrix | None,
+        cases: Cases | None,
+        progress: ProgressCallback | None,
+    ) -> "list[Evaluation]":
+        """Evaluate each matrix [T], or the matrix of each batch of clusters [T, G]."""
+        clustered = len(sources.shape) > 1
+        matrices = sources.map(lambda x: x.sum(axis=1)) if clustered else sources
+        estimates = None
+        if intervals is not None:
+            estimates = _estimate_each(metrics, sources, intervals, progress)
+        scores = _score_each(metrics, matrices, estimates)
+        level = None if intervals is None or clustered else intervals.level
+        levels = compute_level_records(matrices, level)
+        rated = None if raters is None else _estimate_second_raters(raters, metrics, intervals)
+        clusters = (sources.total > 0).sum(axis=1) if clustered else None
+        return [
+            cls(
+                confusion_matrix=matrices[place],
+                metrics=scores[place],
+                per_level=levels[place],
+                interval=intervals,
+                groups=None if clusters is None else int(clusters[place]),
+                second_rater=None if rated is None else rated[place],
+                case_averages=average_over_groups(sources[place], metrics, cases, intervals)
+                if clustered and cases is not None
+                else None,
+            )
+            for place in range(len(scores))
+        ]
+
+    def subtract(self, rest: dict[str, Estimate]) -> "Evaluation":
+        """Return the same, which knows how it differs from all other items."""
+        scores = self.metrics.items()
+        apart = {n: estimate_difference(s.estimate, rest[n]) for n, s in scores if s.estimate}
+        return replace(self, difference_from_rest=apart)
 
     def add_calibration(
         self, found: "Calibration | None", by: "Mapping[Hashable, Calibration]"
@@ -484,60 +511,74 @@ def _drop_empty_groups(
     return {value: part for value, part in groups if np.any(part.total > 0)}
 
 
-def _score_metrics(
-    matrix: ConfusionMatrix,
+def _estimate_each(
     metrics: list[Metric],
-    source: ConfusionMatrix,
-    intervals: ConfidenceIntervals | None,
+    sources: ConfusionMatrix,
+    intervals: ConfidenceIntervals,
     progress: ProgressCallback | None,
-) -> dict[str, Score]:
-    predictors = BaselinePredictors(matrix)
-    gold = matrix.gold > 0
-    used = {"gold": int(gold.sum()), "either": int((gold | (matrix.predicted > 0)).sum())}
-    estimates = {} if intervals is None else estimate_metrics(metrics, source, intervals, progress)
-    scores = {}
-    for metric in metrics:
-        value, reason = _compute_value(metric, matrix)
-        scores[metric.expression] = Score(
-            metric=metric,
-            value=value,
-            undefined=reason,
-            levels_used=used[metric.levels],
-            baselines=predictors.measure(metric),
-            estimate=estimates.get(metric.expression),
-        )
-    return scores
+) -> list[dict[str, Estimate]]:
+    """Return the estimates of each matrix [T], or of each batch of clusters [T, G]."""
+    if len(sources.shape) == 1:
+        return estimate_metrics_of_each(metrics, sources, intervals, progress)
+    return [
+        estimate_metrics(metrics, sources[place], intervals, progress)
+        for place in range(len(sources.weights))
+    ]
 
 
-def _make_step_counter(progress: ProgressCallback | None, count: int) -> ProgressStep:
-    """Return a function that passes a result on, and says how many of the steps are done."""
-    done = 0
+def _score_each(
+    metrics: list[Metric],
+    matrices: ConfusionMatrix,
+    estimates: list[dict[str, Estimate]] | None,
+) -> list[dict[str, Score]]:
+    """Return the scores of each matrix [T] by metric."""
+    gold = matrices.gold > 0
+    either = gold | (matrices.predicted > 0)
+    used = {"gold": gold.sum(axis=-1).tolist(), "either": either.sum(axis=-1).tolist()}
+    values = zip(*(_compute_values(metric, matrices) for metric in metrics), strict=True)
+    rows = zip(values, measure_baselines(metrics, matrices), strict=True)
+    return [
+        {
+            metric.expression: Score(
+                metric,
+                value,
+                reason,
+                used[metric.levels][place],
+                baselines,
+                None if estimates is None else estimates[place][metric.expression],
+            )
+            for metric, (value, reason), baselines in zip(metrics, *row, strict=True)
+        }
+        for place, row in enumerate(rows)
+    ]
 
-    def step(result: Any) -> Any:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done / count)
-        return result
 
-    return step
-
-
-def _estimate_second_rater(
-    rater: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
-) -> dict[str, Estimate]:
+def _estimate_second_raters(
+    raters: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
+) -> list[dict[str, Estimate]]:
     if intervals is not None:
-        return estimate_metrics(metrics, rater, intervals)
-    matrix = rater.pooled if rater.shape else rater
-    values = {metric.expression: _compute_value(metric, matrix) for metric in metrics}
-    return {
-        name: make_point_estimate(value, reason or "") for name, (value, reason) in values.items()
-    }
+        return _estimate_each(metrics, raters, intervals, None)
+    matrices = raters.map(lambda x: x.sum(axis=1)) if len(raters.shape) > 1 else raters
+    columns = [_compute_values(metric, matrices) for metric in metrics]
+    names = [metric.expression for metric in metrics]
+    return [
+        {
+            name: make_point_estimate(value, reason or "")
+            for name, (value, reason) in zip(names, row, strict=True)
+        }
+        for row in zip(*columns, strict=True)
+    ]
 
 
-def _compute_value(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, str | None]:
-    try:
-        value = float(metric(matrix))
-    except NotApplicable as reason:
-        return math.nan, str(reason)
-    return value, metric.undefined_when if math.isnan(value) else None
+def _compute_values(metric: Metric, matrices: ConfusionMatrix) -> list[tuple[float, str | None]]:
+    """Return the value of a metric for each matrix [T], and why it has none, if it has none."""
+    found: list[tuple[float, str | None]] = [(math.nan, None)] * len(matrices.weights)
+    for alike in group_alike_matrices(matrices):
+        try:
+            values = metric(matrices[alike]).tolist()
+            reasons = [metric.undefined_when if math.isnan(value) else None for value in values]
+        except NotApplicable as problem:
+            values, reasons = [math.nan] * len(alike), [str(problem)] * len(alike)
+        for place, value, reason in zip(alike, values, reasons, strict=True):
+            found[place] = value, reason
+    return found

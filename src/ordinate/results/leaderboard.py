@@ -230,7 +230,7 @@ class LeaderboardBuilder:
 
     def _measure_baselines(self, metric: Metric) -> Baselines | None:
         """Return what constants and chance reach."""
-        return self._baseline_predictors.measure(metric)
+        return self._baseline_predictors.measure(metric)[0]
 
     @property
     def unit(self) -> str:
