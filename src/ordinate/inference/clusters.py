@@ -136,9 +136,14 @@ def list_level_trials(metric: Metric, clusters: ConfusionMatrix) -> LevelTrials 
 
 
 def list_item_trials(metric: Metric, matrix: ConfusionMatrix) -> LevelTrials | None:
-    """Return the trials behind a ratio of levels, for matrices in which each item is a cluster."""
+    """Return the trials behind a mean of ratios over levels, in which each item is a cluster.
+
+    There are none for recall, which is 0 on levels that gold lacks, however few items it has.
+    """
     split, convert = TRIALS_OF_RATIOS.get(metric.name, (None, np.asarray))
-    if split is None or len(matrix.scale) > MOST_LEVELS or not matrix.has_integer_weights:
+    if split is None or split is _split_gold:
+        return None
+    if len(matrix.scale) > MOST_LEVELS or not matrix.has_integer_weights:
         return None
     shape = matrix.weights.shape[-2:]
     item = np.eye(shape[0] * shape[1]).reshape(-1, *shape)

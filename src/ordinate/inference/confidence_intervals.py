@@ -1,7 +1,7 @@
 """Confidence intervals for the metrics of a confusion matrix: which method each metric gets."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
@@ -37,6 +37,7 @@ from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.resampling import (
     ProgressCallback,
     Resampling,
+    make_partial_progress,
     make_resampler,
     resample_metrics,
 )
@@ -152,7 +153,7 @@ def estimate_metrics_of_each(
 ) -> list[dict[str, Estimate]]:
     """Return metrics by expression, with intervals, of each confusion matrix of a batch [T].
 
-    Of more than 50 matrices, means over ratios of levels (macro F1) get MOVER in place of resamples.
+    Of more than 50 matrices, means of ratios over levels (macro F1) get MOVER, not resamples.
     """
     estimates: list[dict[str, Estimate]] = [{} for _ in matrices.weights]
     for alike in group_alike_matrices(matrices):
@@ -420,7 +421,7 @@ class _IntervalEstimator:
         return self.clusters if self.clustered else self.matrices[place]
 
     def _bootstrap_metrics(self, plans: list[_Plan]) -> None:
-        for place, metrics in _list_metrics_by_place(plans).items():
+        for place, metrics, progress in self._list_resampled(plans):
             source = self._get_source(place)
             resample = make_resampler(source, stratified=self.settings.stratified)
             self.bootstrap[place] = resample_metrics(
@@ -429,19 +430,30 @@ class _IntervalEstimator:
                 resample,
                 self.resamples,
                 numbers=len(source.weights) if self.clustered else 0,
-                progress=self.progress,
+                progress=progress,
             )
 
     def _sample_posterior(self, plans: list[_Plan], prior: float | None) -> None:
-        for place, metrics in _list_metrics_by_place(plans).items():
+        for place, metrics, progress in self._list_resampled(plans):
             resample = make_posterior_sampler(
                 scale_to_effective_size(self._get_source(place)),
                 prior,
                 stratified=self.settings.stratified,
             )
             self.posterior[place] = self.posterior.get(place, {}) | resample_metrics(
-                metrics, self.matrices[place], resample, self.resamples, progress=self.progress
+                metrics, self.matrices[place], resample, self.resamples, progress=progress
             )
+
+    def _list_resampled(
+        self, plans: list[_Plan]
+    ) -> Iterator[tuple[int, list[Metric], ProgressCallback | None]]:
+        """Yield each matrix with the metrics that resample it, and a part of the progress."""
+        metrics: dict[int, list[Metric]] = {}
+        for plan in plans:
+            for place in plan.where.tolist():
+                metrics.setdefault(place, []).append(plan.metric)
+        for index, (place, selected) in enumerate(metrics.items()):
+            yield place, selected, make_partial_progress(self.progress, index, len(metrics))
 
     # --- intervals ---------------------------------------------------------------------------
 
@@ -669,11 +681,3 @@ def _are_close(first: Any, second: Any) -> Array:
     with np.errstate(invalid="ignore"):
         near = np.abs(first - second) <= np.maximum(1e-9 * largest, FLAT_WIDTH)
     return np.asarray(near & np.isfinite(largest))
-
-
-def _list_metrics_by_place(plans: list[_Plan]) -> dict[int, list[Metric]]:
-    metrics: dict[int, list[Metric]] = {}
-    for plan in plans:
-        for place in plan.where.tolist():
-            metrics.setdefault(place, []).append(plan.metric)
-    return metrics

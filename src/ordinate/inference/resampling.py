@@ -83,6 +83,13 @@ def _collect_with_progress(
     return collected
 
 
+def make_partial_progress(
+    progress: ProgressCallback | None, part: int, parts: int
+) -> ProgressCallback | None:
+    """Return a progress that fills one of the equal parts of another."""
+    return None if progress is None else lambda share: progress((part + share) / parts)
+
+
 def resample_metrics(
     metrics: Sequence[Metric],
     matrix: ConfusionMatrix,
