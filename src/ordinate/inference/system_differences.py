@@ -14,6 +14,7 @@ from ordinate.inference.resampling import (
     BLOCK_SIZE,
     ProgressCallback,
     Resampling,
+    map_on_cores,
     resample_cells,
     resample_clusters,
 )
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 
 Array = NDArray[Any]
 LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of resamples of a panel
-CACHED_NUMBERS = 1 << 15  # numbers that stay near the processor
+CACHED_NUMBERS = 1 << 16  # numbers that stay near the processor
 MOST_INDICATORS = 1 << 25  # of which row counts for which cell, that are kept
 MOST_SINGLE_ITEMS = 1 << 24  # up to which single precision has all integers
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
@@ -413,14 +414,14 @@ def rank_systems(merits: Array) -> Array:
 
 def compute_rank_shares(merits: Array, *, block_size: int = LARGE_BLOCK_SIZE) -> Array:
     """Return how often each system [S] had each rank [S] in resamples [B, S]."""
-    count, systems = merits.shape
-    shares = np.zeros((systems, systems))
-    step = max(1, block_size // systems)
-    for start in range(0, count, step):
-        ranks = rank_systems(merits[start : start + step])
-        place = np.arange(systems) * systems + ranks - 1
-        shares += np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
-    return shares / count
+    systems = merits.shape[1]
+
+    def count_ranks(part: Array) -> Array:
+        place = np.arange(systems) * systems + rank_systems(part) - 1
+        return np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
+
+    counts = map_on_cores(count_ranks, _split_resamples(merits, systems, block_size))
+    return np.asarray(sum(counts) / len(merits))
 
 
 def compute_rank_intervals(apart: Array, better: Array) -> tuple[Array, Array]:
@@ -443,17 +444,18 @@ def max_t_statistic(values: Array, resampled: Array) -> Array:
     error = np.zeros((systems, systems))
     error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems))
     scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
-    widest = np.zeros(len(resampled))
-    away = resampled - values
-    step = max(1, CACHED_NUMBERS // systems)
-    for start in range(0, len(resampled), step):
-        part, largest = away[start : start + step], widest[start : start + step]
+
+    def find_widest(away: Array) -> Array:
+        widest = np.zeros(len(away))
         for index in range(systems - 1):
-            statistic = part[:, index, None] - part[:, index + 1 :]
+            statistic = away[:, index, None] - away[:, index + 1 :]
             np.abs(statistic, out=statistic)
             statistic *= scale[index, index + 1 :]
-            np.maximum(largest, statistic.max(axis=1), out=largest)
-    return widest
+            np.maximum(widest, statistic.max(axis=1), out=widest)
+        return widest
+
+    blocks = _split_resamples(resampled - values, systems, CACHED_NUMBERS)
+    return np.concatenate(map_on_cores(find_widest, blocks))
 
 
 def compute_max_t_p_values(values: Array, resampled: Array, widest: Array) -> Array:
