@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
+    from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
     from ordinate.results.case_averages import CaseAverages
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from ordinate.search.analysis import analyze_search
     from ordinate.search.tuning_result import TuningResult
     from ordinate.summaries import ConfusionMatrix
+    from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
+    "Accumulator": "ordinate.summaries.accumulator",
     "Calibration": "ordinate.results.calibration",
     "CaseAverages": "ordinate.results.case_averages",
     "Comparison": "ordinate.results.comparison",
@@ -48,6 +51,7 @@ _HOMES = {
     "Metric": "ordinate.metrics",
     "Normalization": "ordinate.summaries.normalization",
     "OrdinateError": "ordinate.errors",
+    "Query": "ordinate.readers.databases",
     "RecalibrationEvaluation": "ordinate.results.recalibration",
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
@@ -61,6 +65,7 @@ _HOMES = {
     "compare_searches": "ordinate.regress",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
+    "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
@@ -74,6 +79,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Accumulator",
     "Calibration",
     "CaseAverages",
     "Comparison",
@@ -84,6 +90,7 @@ __all__ = [
     "Metric",
     "Normalization",
     "OrdinateError",
+    "Query",
     "RecalibrationEvaluation",
     "RegressionEvaluation",
     "SampleSizePlan",
@@ -98,6 +105,7 @@ __all__ = [
     "evaluate",
     "evaluate_cases",
     "evaluate_regression",
+    "evaluate_sql",
     "list_metrics",
     "metric",
     "power",
@@ -117,6 +125,7 @@ PACKAGES = (
     "examples",
     "features",
     "inference",
+    "integrations",
     "meta",
     "metrics",
     "models",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics, estimate_metrics_of_each
-from ordinate.inference.confidence_intervals import MANY_NOTE
+from ordinate.inference.interval_methods import MANY_NOTE
 from ordinate.metrics import find_metric
 from ordinate.summaries import ConfusionMatrix
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,15 @@ from ordinate.inference.delta_method import (
 )
 from ordinate.inference.distributions import student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
+from ordinate.inference.interval_methods import (
+    MOST_RESAMPLED,
+    NONDEGENERATE_METHODS,
+    IntervalMethod,
+    MethodChoice,
+    join_notes,
+)
 from ordinate.inference.resampling import (
+    STRATIFIED_CLUSTERS,
     ProgressCallback,
     Resampling,
     make_partial_progress,
@@ -42,12 +50,7 @@ from ordinate.inference.resampling import (
     resample_metrics,
 )
 from ordinate.inference.small_samples import (
-    RARE_ITEMS,
-    aggregates_levels,
-    are_rare,
     count_effective_items,
-    describe_undercoverage,
-    find_studied_case,
     make_posterior_sampler,
     mover_interval,
     scale_to_effective_size,
@@ -55,57 +58,16 @@ from ordinate.inference.small_samples import (
     wilson_interval,
 )
 from ordinate.metrics import Metric
-from ordinate.metrics.catalogue import Macro
 from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-IntervalMethod = Literal[
-    "delta",
-    "percentile",
-    "bca",
-    "wilson",
-    "mover",
-    "simultaneous",
-    "dirichlet",
-    "jeffreys",
-    "jackknife",
-    "t",
-    "studentized",
-]
-# Methods whose intervals always have a width.
-NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
 ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "jackknife", "t"}
-MISFITS_OF_LEVELS = {
-    "wilson": "it is no plain share of the items",
-    "mover": "it is no mean over gold levels",
-    "simultaneous": "it is not the worst of gold levels",
-}
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
-MOST_RESAMPLED = 50  # matrices of one report that are resampled one by one
-MANY_NOTE = f"of more than {MOST_RESAMPLED} tables none is resampled"
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
-NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
-
-# The shortest method that covers well in the coverage study, by family of metrics.
-METHOD_BY_FAMILY: dict[str, IntervalMethod] = {
-    "agreement": "delta",
-    "closeness": "delta",
-    "clustering": "jeffreys",
-    "distance": "delta",
-    "per level": "delta",
-    "ranking": "delta",
-}
-# For metrics without a derivative, and for families of other people.
-METHOD_WITHOUT_DERIVATIVE: IntervalMethod = "bca"
-METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
-    "mean": "mover",
-    "worst": "simultaneous",
-    "other": "percentile",
-}
 
 
 @dataclass(frozen=True)
@@ -178,28 +140,6 @@ def group_alike_matrices(matrices: ConfusionMatrix) -> list[Array]:
     return [np.flatnonzero(kind == each) for each in np.unique(kind)]
 
 
-def choose_interval_method(metric: Metric) -> IntervalMethod:
-    """Return the method of a metric for plain counts: what the coverage study chose."""
-    if metric.share:
-        return "wilson"
-    if metric.macro:
-        return METHOD_OVER_LEVELS[metric.macro]
-    return (
-        METHOD_BY_FAMILY.get(metric.family, METHOD_WITHOUT_DERIVATIVE)
-        if metric.smooth
-        else METHOD_WITHOUT_DERIVATIVE
-    )
-
-
-def choose_cluster_method(metric: Metric, clusters: ConfusionMatrix) -> IntervalMethod:
-    """Return the method of a metric for items in clusters: what the study of clusters chose."""
-    if list_level_trials(metric, clusters) is None:
-        return "jackknife"
-    if metric.share:
-        return "wilson"
-    return "simultaneous" if metric.macro == "worst" else "mover"
-
-
 def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
     """Return the bounds of a metric; those of a distance on this scale: from one end to the other.
 
@@ -226,8 +166,8 @@ class _Plan:
     """The method of a metric, for which of the matrices [T], and why it is not the usual one."""
 
     metric: Metric
-    method: IntervalMethod
     where: Array
+    method: IntervalMethod
     notes: Sequence[str | None]
 
 
@@ -247,13 +187,18 @@ class _IntervalEstimator:
         if len(source.shape) > 1:
             raise BadOption("Clusters are a batch of confusion matrices with one leading axis.")
         if self.clustered and settings.stratified:
-            raise BadOption(
-                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
-            )
-        self.settings, self.progress, self.many = settings, progress, many
+            raise BadOption(STRATIFIED_CLUSTERS)
+        self.settings, self.progress = settings, progress
         self.clusters = source[source.total > 0] if self.clustered else source
         single = source.pooled if self.clustered else source
         self.matrices = single if single.shape else single.broadcast((1,))
+        self.methods = MethodChoice(
+            self.matrices,
+            self.clusters if self.clustered else None,
+            settings.method,
+            stratified=settings.stratified,
+            many=many,
+        )
         self.resamples = Resampling(settings.resamples, settings.seed)
         self.values: dict[str, Array] = {}
         self.found: dict[str, list[Estimate]] = {}
@@ -262,7 +207,7 @@ class _IntervalEstimator:
 
     def run(self, metrics: Sequence[Metric]) -> list[dict[str, Estimate]]:
         """Choose methods, resample once for all that need it, and compute each interval."""
-        self._refuse_misfits(list(metrics))
+        self.methods.refuse_misfits(metrics)
         plans = []
         for metric in metrics:
             reasons = self._record_values(metric)
@@ -274,7 +219,7 @@ class _IntervalEstimator:
             ]
             where = np.flatnonzero([reason is None for reason in reasons])
             if len(where):
-                plans.append(self._plan_method(metric, where))
+                plans.append(_Plan(metric, where, *self.methods.plan(metric)))
         self._bootstrap_metrics([x for x in plans if x.method in {"percentile", "bca"}])
         self._sample_posterior([x for x in plans if x.method == "dirichlet"], None)
         self._sample_posterior([x for x in plans if x.method == "jeffreys"], JEFFREYS_PRIOR)
@@ -286,8 +231,6 @@ class _IntervalEstimator:
             {name: column[place] for name, column in self.found.items()}
             for place in range(len(self.matrices.weights))
         ]
-
-    # --- which method ------------------------------------------------------------------------
 
     def _record_values(self, metric: Metric) -> list[str | None]:
         """Note the values of a metric, and return why they have no interval, if they have none."""
@@ -311,108 +254,6 @@ class _IntervalEstimator:
         for place in np.flatnonzero(np.isnan(value)):
             reasons[place] = metric.undefined_when or "the metric is undefined here"
         return reasons
-
-    def _plan_method(self, metric: Metric, where: Array) -> _Plan:
-        """Return the method for a metric, and why, where it is not the usual one."""
-        requested = self.settings.method
-        misfit = None if requested is None else self._explain_misfit(metric, requested)
-        method = requested if requested and misfit is None else self._choose_method(metric)
-        count = len(self.matrices.weights)
-        if self.clustered:
-            doubts = describe_cluster_doubts(metric, self.clusters)
-            return _Plan(metric, method, where, [_join_notes(misfit, doubts)])
-        if requested is not None:
-            return _Plan(metric, method, where, [misfit] * count)
-        if self._has_many_ratios(metric):
-            return _Plan(metric, method, where, [MANY_NOTE] * count)
-        whole = self.matrices.has_integer_weights
-        parts = [[None if whole else "fractional weights"] * count]
-        if metric.macro and method not in {"mover", "simultaneous"}:
-            parts.append(self.rare_notes)
-        if whole:
-            parts.append(self._describe_undercoverage(metric))
-        notes = [_join_notes(*each) for each in zip(*parts, strict=True)]
-        return _Plan(metric, method, where, notes)
-
-    def _choose_method(self, metric: Metric) -> IntervalMethod:
-        if self.clustered:
-            return choose_cluster_method(metric, self.clusters)
-        if aggregates_levels(metric, self.matrices):
-            return METHOD_OVER_LEVELS[metric.macro]
-        if metric.macro:
-            return "mover" if self._has_many_ratios(metric) else "percentile"
-        if not self.matrices.has_integer_weights:
-            return "delta" if metric.smooth else "percentile"
-        if metric.share and self.settings.stratified:
-            return "delta"
-        return choose_interval_method(metric)
-
-    def _has_many_ratios(self, metric: Metric) -> bool:
-        """Tell whether a metric of ratios of levels has too many matrices to resample each."""
-        return (
-            self.many
-            and metric.macro == "other"
-            and not self.settings.stratified
-            and list_item_trials(metric, self.matrices[:1]) is not None
-        )
-
-    def _refuse_misfits(self, metrics: list[Metric]) -> None:
-        """Refuse a requested method that fits none of the metrics."""
-        requested = self.settings.method
-        misfits = [] if requested is None else [self._explain_misfit(m, requested) for m in metrics]
-        if misfits and all(misfits):
-            name = metrics[0].expression
-            raise BadOption(f"The method {requested!r} does not fit {name}: {misfits[0]}.")
-
-    def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
-        """Return why a method makes no sense for a metric here, if it makes none."""
-        levels = method in {"mover", "simultaneous"}  # they know what weights say
-        whole = self.matrices.has_integer_weights
-        plain = not self.clustered and (whole or levels)
-        if self.clustered and method in MISFITS_OF_LEVELS:
-            fits = choose_cluster_method(metric, self.clusters) == method
-            return None if fits else MISFITS_OF_LEVELS[method]
-        reasons: dict[str, list[tuple[bool, str]]] = {
-            "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
-            "studentized": [(True, "it is for the metrics of a regression")],
-            "wilson": [(not metric.share, MISFITS_OF_LEVELS["wilson"])],
-            "mover": [(metric.macro != "mean", MISFITS_OF_LEVELS["mover"])],
-            "simultaneous": [(metric.macro != "worst", MISFITS_OF_LEVELS["simultaneous"])],
-            "jackknife": [(not self.clustered, "there are no clusters")],
-            "t": [
-                (not self.clustered, "there are no clusters"),
-                (not metric.smooth, NO_DERIVATIVE_NOTE),
-            ],
-            "bca": [(not (self.clustered or whole), "the weights are no counts")],
-        }
-        wrong = [
-            *reasons.get(method, []),
-            (
-                levels and not aggregates_levels(metric, self.matrices),
-                "the scale has too many levels",
-            ),
-            (method in NONDEGENERATE_METHODS and not plain, "the items are no plain counts"),
-        ]
-        return next((why for is_wrong, why in wrong if is_wrong), None)
-
-    @cached_property
-    def rare_notes(self) -> list[str | None]:
-        """Which levels of each matrix are rare, None where none is."""
-        names = np.array(self.matrices.scale.names, object)
-        named = [", ".join(names[rare]) for rare in are_rare(self.matrices)]
-        return [f"fewer than {RARE_ITEMS} items of {x}" if x else None for x in named]
-
-    @cached_property
-    def studied_cases(self) -> tuple[Array, Array]:
-        """One matrix of each case that the study of coverage tells apart, and the case of each."""
-        cases = np.stack(find_studied_case(self.matrices), axis=-1)
-        _, first, case = np.unique(cases, axis=0, return_index=True, return_inverse=True)
-        return first, case.reshape(-1)
-
-    def _describe_undercoverage(self, metric: Metric) -> list[str | None]:
-        first, case = self.studied_cases
-        notes = [describe_undercoverage(metric, self.matrices[place]) for place in first]
-        return [notes[index] for index in case]
 
     # --- resamples -------------------------------------------------------------------------------
 
@@ -470,7 +311,7 @@ class _IntervalEstimator:
             for place in plan.where:
                 found[place] = self._compute_interval(metric, method, place, plan.notes[place])
             return
-        if self.clustered and self._choose_method(metric) == "wilson":
+        if self.clustered and self.methods.choose(metric) == "wilson":
             found[0] = self._cluster_interval("wilson", metric, plan.notes[0])
             return
         values = self.values[metric.expression]
@@ -588,7 +429,7 @@ class _IntervalEstimator:
         low, high = percentile_interval(values, self.settings.level)
         if bounds is None or (bounds[1] - bounds[0] < FLAT_WIDTH < high - low):
             bounds = min(low, value), max(high, value)
-            why = _join_notes(note, "BCa is undefined here")
+            why = join_notes(note, "BCa is undefined here")
             return self._build_estimate(metric, bounds, "percentile", place, why, undefined)
         return self._build_estimate(metric, bounds, "bca", place, note, undefined)
 
@@ -658,7 +499,7 @@ class _IntervalEstimator:
                 for place in where:
                     notes[place] = self._explain_no_width(plan.metric, place)
                 method: IntervalMethod = "wilson" if plan.metric.share else "dirichlet"
-                wider.append(_Plan(plan.metric, method, where, notes))
+                wider.append(_Plan(plan.metric, where, method, notes))
         self._sample_posterior([plan for plan in wider if plan.method == "dirichlet"], None)
         for plan in wider:
             self._fill_intervals(plan)
@@ -667,11 +508,7 @@ class _IntervalEstimator:
         resampled = metric.expression in self.bootstrap.get(place, {})
         why = NO_VARIATION_NOTE if resampled else NO_ERROR_NOTE
         doubts = describe_cluster_doubts(metric, self.clusters) if self.clustered else None
-        return _join_notes(why, doubts)
-
-
-def _join_notes(*notes: str | None) -> str | None:
-    return "; ".join(filter(None, notes)) or None
+        return join_notes(why, doubts)
 
 
 def _are_close(first: Any, second: Any) -> Array:

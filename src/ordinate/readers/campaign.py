@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
+from ordinate.readers.cells import number_clusters
 from ordinate.readers.columns import CampaignColumns
-from ordinate.readers.duckdb_connection import Watch, connect, read_arrays
+from ordinate.readers.duckdb_connection import Watch, connect, read_table
 from ordinate.readers.file_formats import name_runs
 from ordinate.readers.irregular_lines import (
     ColumnLayout,
@@ -21,7 +22,6 @@ from ordinate.readers.irregular_lines import (
     make_unknown_column_error,
     refuse_irregularities,
 )
-from ordinate.readers.item_query import build_cluster_number_sql, read_clusters
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.text_lines import LineReader, NamedFile
 from ordinate.scale import Scale
@@ -225,10 +225,9 @@ class _CampaignReader:
         if not self.by_test_case:
             return None
         connection, file = self.lines.connection, self.lines.file
-        items = "SELECT test_case AS cluster, place AS nth FROM known_items"
-        query = f"SELECT number FROM ({build_cluster_number_sql(items)}) ORDER BY nth"
-        numbers = read_arrays(connection, query, file)["number"]
-        return Groups(read_clusters(connection, items, file), numbers[places])
+        items = "SELECT test_case AS cluster, place AS nth, 1 AS items FROM known_items ORDER BY 2"
+        values, numbers = number_clusters(read_table(connection, items, file))
+        return Groups(values, numbers[places])
 
     def _describe_layouts(self) -> list[str]:
         """Return notes on how the files of each layout were read."""

@@ -115,6 +115,20 @@ def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDAr
     return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
 
 
+def read_table(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of a query on a file; missing values are None, in arrays of objects."""
+    found = _run_query(lambda: connection.execute(query).fetchnumpy(), name)
+    return {name: _fill_missing(np.ma.asarray(column)) for name, column in found.items()}
+
+
+def _fill_missing(column: Any) -> NDArray[Any]:
+    if not column.mask.any():
+        return np.asarray(column.data)
+    cells = column.data.astype(object)
+    cells[column.mask] = None
+    return cells
+
+
 def _run_query(execute: Callable[[], T], name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadInput, shorten
+from ordinate.readers.column_names import USUAL_COLUMN_NAMES, format_columns
 from ordinate.readers.duckdb_connection import Connection, connect, read_rows
 from ordinate.readers.file_formats import (
     FileReader,
@@ -17,12 +18,7 @@ from ordinate.readers.file_formats import (
     open_sources,
     refuse_duplicate_files,
 )
-from ordinate.readers.item_query import (
-    USUAL_COLUMN_NAMES,
-    build_label_sql,
-    format_columns,
-    resolve_column,
-)
+from ordinate.readers.item_query import build_label_sql, resolve_column
 
 IdentifiedPrediction = tuple[str | None, Any]  # an id, and a label or probabilities by level
 ID_COLUMN_NAMES = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id")

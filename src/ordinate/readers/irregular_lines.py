@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.readers.column_names import USUAL_COLUMN_NAMES, format_columns
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_arrays, read_rows
-from ordinate.readers.item_query import USUAL_COLUMN_NAMES, format_columns
 from ordinate.readers.text_lines import (
     INVALID_BYTE_MARK,
     LineReader,

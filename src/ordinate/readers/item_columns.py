@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, BadValues, shorten
+from ordinate.readers.column_names import expand_columns, find_column
 from ordinate.readers.columns import LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import build_label_sql, find_column, resolve_column
+from ordinate.readers.item_query import build_label_sql, resolve_column
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.regression import RegressionData
-from ordinate.readers.reliability import expand_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization

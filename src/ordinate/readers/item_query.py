@@ -1,24 +1,26 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
+import numpy as np
+
+from ordinate.errors import BadInput, UnequalLengths, shorten
+from ordinate.readers.column_names import check_column, find_column
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
     quote_identifier,
     quote_literal,
     read_rows,
+    read_table,
 )
+from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
 from ordinate.readers.file_formats import FileSource
+from ordinate.readers.items import GOLD, NTH, PREDICTED, SUBGROUP, Table
 
-USUAL_COLUMN_NAMES = {
-    "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
-    "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
-}
-MOST_COLUMNS_LISTED = 12  # columns named in an error
 LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
@@ -38,7 +40,7 @@ FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes 
 
 @dataclass(frozen=True)
 class ItemQuery:
-    """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
+    """A query for items: gold, predicted, weight, subgroup, cluster, second, in_gold, id, ….
 
     Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
     an id, others by their row. Where there are clusters, `nth` is the place of an item in its file.
@@ -48,6 +50,77 @@ class ItemQuery:
     name: str
     own: tuple[str, ...]
     keyed: bool = False
+
+
+@dataclass(frozen=True)
+class FileItems:
+    """Items of files, counted by DuckDB: one query for each file, so that errors name it."""
+
+    connection: Connection
+    parts: Sequence[ItemQuery]
+    ordered: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people call the first file."""
+        return self.parts[0].name
+
+    @property
+    def keyed(self) -> bool:
+        """Whether items were joined by an id."""
+        return self.parts[0].keyed
+
+    def sum_by(
+        self,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None = None,
+    ) -> Table:
+        """Return the sums over the items of each file that share all keys."""
+        tables = [self._sum_part(k, keys, sums, where) for k in range(len(self.parts))]
+        return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+    def _sum_part(
+        self,
+        index: int,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None,
+    ) -> Table:
+        part = self.parts[index]
+        selected = [quote_identifier(key) for key in keys]
+        selected += (
+            f"{each.kind}({each.of.to_sql(DUCKDB)}) AS {quote_identifier(name)}"
+            for name, each in sums.items()
+        )
+        condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
+        query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"
+        table = read_table(self.connection, query, part.name)
+        if NTH in sums:
+            table[NTH] = table[NTH].astype(float) + index * FILE_ROW_OFFSET
+        return table
+
+    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+        """Return the first places where a condition holds, and what stands there."""
+        found: list[tuple[str, Any]] = []
+        for part in self.parts:
+            found += self._find_cells_in_file(part, where, shown, limit - len(found))
+        return found
+
+    def _find_cells_in_file(
+        self, part: ItemQuery, where: Expression, shown: Expression, limit: int
+    ) -> list[tuple[str, Any]]:
+        place = "id" if part.keyed else "row_number() OVER ()"
+        query = (
+            f"SELECT place, {shown.to_sql(DUCKDB)} FROM (SELECT *, {place} AS place FROM "
+            f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY place LIMIT {limit}"
+        )
+        of_file = f" of {part.name}" if len(self.parts) > 1 else ""
+        unit = "id" if part.keyed else "row"
+        return [
+            (f"{unit} {place}{of_file}", found)
+            for place, found in read_rows(self.connection, query, part.name)
+        ]
 
 
 class QueryPlanner:
@@ -70,6 +143,15 @@ class QueryPlanner:
         self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
         self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
 
+    def list_titles(self) -> dict[str, str]:
+        """Return the columns of labels, weights and groups, by role."""
+        return {GOLD: self.gold, PREDICTED: self.predicted} | self.columns.extras
+
+    def build_items(self) -> "FileItems":
+        """Return the items, with one query for each file, or one for files that are joined."""
+        ordered = self.columns.groups is not None
+        return FileItems(self.connection, self.build_queries(), ordered)
+
     def build_queries(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
         if not self.gold_files:
@@ -79,11 +161,10 @@ class QueryPlanner:
     # --- queries -----------------------------------------------------------------------------
 
     def _build_extra_sql(self, source: FileSource, name: str, column: str) -> str:
-        return (
-            build_label_sql(source, column)
-            if name in LABEL_COLUMNS
-            else resolve_column(source, column)
-        )
+        if name in LABEL_COLUMNS:
+            return build_label_sql(source, column)
+        sql = resolve_column(source, column)
+        return f"CAST({sql} AS VARCHAR)" if name == SUBGROUP else sql
 
     def _query_single_file(self, source: FileSource) -> ItemQuery:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
@@ -180,41 +261,9 @@ class QueryPlanner:
         return sum(counts)
 
 
-def find_column(
-    role: str,
-    named: str | None,
-    source: FileSource,
-    notes: list[str],
-    *,
-    usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
-    content: str = "",
-) -> str:
-    """Return the column of a role: the one named, or the only one with a usual name."""
-    if named is not None:
-        return named
-    found = [column for column in source.columns if column.lower() in usual_names[role]]
-    if len(found) != 1:
-        raise BadInput(
-            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
-            f"--{role}. " + format_columns(source.columns)
-        )
-    note = f"The {role} column was not named; {found[0]!r} was taken."
-    if note not in notes:
-        notes.append(note)
-    return found[0]
-
-
 def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
-    """Return SQL for a column of a file, or say what the file has instead.
-
-    The `others` that were named with it are no other spelling of it.
-    """
-    if column not in source.columns:
-        free = [name for name in source.columns if name not in others]
-        hint = suggest_names(column, free) or " " + format_columns(source.columns)
-        if any(column.lower() == other.lower() for other in source.columns):
-            hint += " Upper and lower case count."
-        raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
+    """Return SQL for a column of a file, or say what the file has instead."""
+    check_column(source.name, column, source.columns, others)
     return source.columns[column]
 
 
@@ -239,23 +288,6 @@ def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
         raise BadInput(f"{name}: the id {shorten(found)} occurs {times:,} times.")
 
 
-def build_sums_sql(weights: str | None) -> str:
-    """Return SQL for `CellSums`: items, weights, squared weights, weights that are no integers."""
-    if weights is None:
-        return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
-    return (
-        f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
-        f"square, count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
-    )
-
-
-def format_columns(columns: Iterable[str]) -> str:
-    """Return a sentence with the columns of a file."""
-    names = [shorten(column) for column in columns]
-    more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
-    return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
-
-
 def make_names_distinct(*names: str) -> tuple[str, ...]:
     """Return names of columns, longer where they would be taken for one another."""
     found: list[str] = []
@@ -269,43 +301,12 @@ def _extend_name(name: str, taken: Iterable[str]) -> str:
     return name if name.lower() not in known else _extend_name(name + "_", taken)
 
 
-def store_cluster_counts(
-    connection: Connection, items: list[ItemQuery], grouping: Callable[[ItemQuery, str], str]
-) -> None:
-    """Keep the counts of each cluster in the engine, as `counted`: there may be millions.
-
-    `grouping` is SQL that counts the items of a file, with further columns.
-    """
-    for index, part in enumerate(items):
-        further = f", cluster, min(nth) + {index * FILE_ROW_OFFSET} AS nth"
-        begin = "INSERT INTO counted" if index else "CREATE TEMP TABLE counted AS"
-        read_rows(connection, f"{begin} {grouping(part, further)}", part.name)
-
-
-def build_cluster_number_sql(items: str) -> str:
-    """Return SQL that adds the number of a cluster; items without one come after the last."""
-    first = "CASE WHEN cluster IS NOT NULL THEN min(nth) OVER (PARTITION BY cluster) END AS first"
-    return (
-        "SELECT *, dense_rank() OVER (ORDER BY first) - 1 AS number, cluster IS NULL AS alone "
-        f"FROM (SELECT *, {first} FROM ({items}))"
-    )
-
-
-def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
-    """Return the clusters by their numbers."""
-    query = (
-        f"SELECT cluster FROM ({items}) WHERE cluster IS NOT NULL GROUP BY cluster "
-        "ORDER BY min(nth)"
-    )
-    return [row[0] for row in read_rows(connection, query, name)]
-
-
 # --- items that disagree, written from inside the engine -----------------------------------------
 
 
 def write_disagreements(
     connection: Connection,
-    items: list[ItemQuery],
+    items: Sequence[ItemQuery],
     wrong: Iterable[tuple[str, str, int]],
     unanswered: Iterable[tuple[str, str | None]],
     out: Path,

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ordinate.errors import BadOption, BadValues, NoItems, shorten
-from ordinate.readers.duckdb_connection import Connection, quote_literal
-from ordinate.readers.item_query import ItemQuery
+from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.readers.expressions import sql
+from ordinate.readers.items import ItemSource
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import (
@@ -81,14 +82,8 @@ class NumericColumns:
 class NumericCells(RowLocator):
     """Finds cells that cannot be used, as errors name them."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        items: list[ItemQuery],
-        weights: str | None,
-        numbers: NumericColumns,
-    ) -> None:
-        super().__init__(connection, items, LabelSpelling({}), weights)
+    def __init__(self, items: ItemSource, weights: str | None, numbers: NumericColumns) -> None:
+        super().__init__(items, LabelSpelling({}), weights)
         self.numbers = numbers
 
     def check_counts(
@@ -100,8 +95,7 @@ class NumericCells(RowLocator):
                 f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}."
             )
         if counts.get("bad_weight"):
-            for part in self.items:
-                self.check_weights(part)
+            self.check_weights()
         if not given:
             self.refuse_no_items("evaluate")
         for role in self.numbers.aliases:
@@ -118,8 +112,9 @@ class NumericCells(RowLocator):
         called, title = self.numbers.aliases[role], self.numbers.titles[role]
         value = f"TRY_CAST({called} AS DOUBLE)"
         strange = f"{value} IS NULL OR NOT ({VALID_CELL_SQL[role].format(value)})"
-        condition = f"in_gold AND CAST({called} AS VARCHAR) <> '' AND ({strange})"
-        for place, found in self._find_cells(condition, f"CAST({called} AS VARCHAR)", 1):
+        text = f"CAST({called} AS VARCHAR)"
+        condition = f"{text} <> '' AND ({strange})"
+        for place, found in self.find_cells(sql(condition), sql(text), 1):
             raise BadValues(
                 f"The {ROLE_TITLES[role]} ({place} of column {title!r}) is {shorten(found)}, which "
                 f"is no finite number{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave "
@@ -129,8 +124,8 @@ class NumericCells(RowLocator):
     def _refuse_missing(self, counts: dict[str, int], given: int) -> None:
         for role, called in self.numbers.aliases.items():
             if counts[f"no_{role}"]:
-                condition = f"in_gold AND ({called} IS NULL OR CAST({called} AS VARCHAR) = '')"
-                places = [place for place, _ in self._find_cells(condition, called, ROWS_SHOWN)]
+                empty = sql(f"{called} IS NULL OR CAST({called} AS VARCHAR) = ''")
+                places = [place for place, _ in self.find_cells(empty, sql(called), ROWS_SHOWN)]
                 what = f"{ROLE_TITLES[role]}s in column {self.numbers.titles[role]!r}"
                 raise make_missing_labels_error(
                     counts[f"no_{role}"], given, what, places, f"Leave them out with {DROP_HINT}."
@@ -143,7 +138,7 @@ class NumericCells(RowLocator):
 
     def _refuse_swapped_bounds(self) -> None:
         low, high = (f"TRY_CAST({self.numbers.aliases[x]} AS DOUBLE)" for x in ("low", "high"))
-        for place, found in self._find_cells(f"in_gold AND {low} > {high}", f"[{low}, {high}]", 1):
+        for place, found in self.find_cells(sql(f"{low} > {high}"), sql(f"[{low}, {high}]"), 1):
             raise BadValues(
                 f"The lower bound ({place} of column {self.numbers.titles['low']!r}), {found[0]}, "
                 f"is above the upper bound, {found[1]}. Swap the two, or leave the item out."
@@ -166,8 +161,8 @@ class NumericCells(RowLocator):
 
     def _refuse_time(self, condition: str, what: str) -> None:
         usable = [f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases()]
-        where = " AND ".join(["in_gold", *usable, f"({condition.format(TIME_TEXT_SQL)})"])
-        for place, found in self._find_cells(where, "moment", 1):
+        where = " AND ".join([*usable, f"({condition.format(TIME_TEXT_SQL)})"])
+        for place, found in self.find_cells(sql(where), sql("moment"), 1):
             raise BadValues(
                 f"The time ({place} of column {self.numbers.order!r}) "
                 f"{what.format(shorten(found))}: which target came before is unknown."
@@ -180,7 +175,7 @@ class NumericCells(RowLocator):
             for key in keys
         )
         usable = (f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases())
-        found = self._find_cells(" AND ".join(["in_gold", *usable, *same]), "moment", ROWS_SHOWN)
+        found = self.find_cells(sql(" AND ".join([*usable, *same])), sql("moment"), ROWS_SHOWN)
         places = ", ".join(place for place, _ in found)
         raise BadValues(
             f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "

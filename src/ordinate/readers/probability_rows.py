@@ -7,17 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
+from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
 from ordinate.readers.columns import ProbabilityColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.item_query import (
-    USUAL_COLUMN_NAMES,
-    build_label_sql,
-    find_column,
-    resolve_column,
-)
+from ordinate.readers.item_query import build_label_sql, resolve_column
 from ordinate.readers.label_cells import LabelSpelling
-from ordinate.readers.reliability import expand_columns, refuse_text_cells
+from ordinate.readers.reliability import refuse_text_cells
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import build_probability_array
 from ordinate.summaries.tabulation import encode_positions

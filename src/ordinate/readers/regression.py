@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 
 from ordinate.errors import BadOption
+from ordinate.readers.column_names import find_column
 from ordinate.readers.columns import LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import (
     FILE_ROW_OFFSET,
     WEIGHT_SQL,
+    FileItems,
     ItemQuery,
     QueryPlanner,
-    find_column,
 )
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
 from ordinate.readers.regression_pooling import MomentsPool
@@ -190,14 +191,14 @@ class _RegressionReader:
             keyed=self.items[0].keyed,
             order=columns.order,
         )
-        self.cells = NumericCells(connection, self.items, columns.weights, self.numbers)
+        self.cells = NumericCells(FileItems(connection, self.items), columns.weights, self.numbers)
         self.rows = [self._build_row_query(part, index) for index, part in enumerate(self.items)]
 
     def _build_row_query(self, part: ItemQuery, index: int) -> RowQuery:
         """Return SQL for items as numbers."""
         columns, numbers = self.columns, self.numbers
         selected = [
-            f"CAST({'grp' if columns.by else 'NULL'} AS VARCHAR) AS grp",
+            f"CAST({'subgroup' if columns.by else 'NULL'} AS VARCHAR) AS subgroup",
             f"CAST({'cluster' if columns.groups else 'NULL'} AS VARCHAR) AS cluster",
             f"{f'nth + {index * FILE_ROW_OFFSET}' if columns.groups else 0} AS nth",
             *(
@@ -233,7 +234,12 @@ class _RegressionReader:
         if self.columns.order is not None:
             times = self.cells.build_time_sql(total.counts)
             previous = summarize_persistence(
-                self.rows, self.cells, times, self.folder / "rows.db", histogram=histogram
+                self.connection,
+                self.rows,
+                self.cells,
+                times,
+                self.folder / "rows.db",
+                histogram=histogram,
             )
         return self._build_data(pool, total, previous)
 
@@ -280,6 +286,7 @@ class _RegressionReader:
 
 
 def summarize_persistence(
+    connection: Connection,
     rows: list[RowQuery],
     cells: NumericCells,
     times: tuple[str, ...],
@@ -291,7 +298,7 @@ def summarize_persistence(
 
     `times` is SQL for what sorts items, `disk` a file to keep them in that order.
     """
-    connection, weighted, name = cells.connection, cells.numbers.weighted, rows[0].name
+    weighted, name = cells.numbers.weighted, rows[0].name
     read_rows(connection, f"ATTACH {quote_literal(str(disk))} AS disk", name)
     weight = ", w" if weighted else ""
     keys = [f"t{k}" for k in range(len(times))]
@@ -311,7 +318,7 @@ def summarize_persistence(
     if tie is not None:
         cells.refuse_tied_times(times, tie)
     items = (
-        "SELECT *, NULL AS grp, NULL AS cluster, 0 AS nth, true AS ok, true AS in_gold "
+        "SELECT *, NULL AS subgroup, NULL AS cluster, 0 AS nth, true AS ok, true AS in_gold "
         "FROM disk.previous WHERE p IS NOT NULL"
     )
     summing = TwoPassSums(

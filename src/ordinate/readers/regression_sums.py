@@ -30,7 +30,7 @@ MOST_GROUPS = 1 << 12  # groups that have a histogram each
 
 @dataclass(frozen=True)
 class RowQuery:
-    """SQL for the items of a file: grp, cluster, nth, y, p, ok and in_gold, and w, low and high.
+    """SQL for the items of a file: subgroup, cluster, nth, y, p, ok, in_gold, and w, low and high.
 
     Items that are not `ok` are counted and left out.
     """
@@ -50,7 +50,7 @@ class FirstPassTotals(NamedTuple):
 
 @dataclass(frozen=True)
 class TwoPassSums:
-    """Two passes over items, of each subgroup `grp` and each group `cluster` within it."""
+    """Two passes over items, of each subgroup `subgroup` and each group `cluster` within it."""
 
     connection: Connection
     rows: list[RowQuery]
@@ -71,13 +71,13 @@ class TwoPassSums:
         broken = "count(*) FILTER (ok AND w <> floor(w))" if self.weighted else "0"
         self._fill_table(
             "seen",
-            "SELECT grp, cluster, min(nth) AS nth, count(*) FILTER (ok) AS items, "
+            "SELECT subgroup, cluster, min(nth) AS nth, count(*) FILTER (ok) AS items, "
             f"CAST({weight} AS DOUBLE) AS weight, {broken} AS broken, "
             f"fsum({self._build_weighted_sql('y')}) FILTER (ok) / weight AS y, "
             f"fsum({self._build_weighted_sql('(p - y)')}) FILTER (ok) / weight AS e, "
             "min(y) FILTER (ok) AS y_low, max(y) FILTER (ok) AS y_high, "
             f"min(p - y) FILTER (ok) AS e_low, max(p - y) FILTER (ok) AS e_high{counts} "
-            "FROM ({rows}) GROUP BY grp, cluster",
+            "FROM ({rows}) GROUP BY subgroup, cluster",
         )
         self._number_groups()
         totals = [f"coalesce(sum({name}), 0)" for name in ("items", "given", *self.counting)]
@@ -92,14 +92,14 @@ class TwoPassSums:
     def _number_groups(self) -> None:
         """Number the subgroups by name, and the groups that have items as they appear."""
         keys = (
-            "SELECT grp, cluster, min(nth) AS nth, CAST(sum(items) AS BIGINT) AS items, "
+            "SELECT subgroup, cluster, min(nth) AS nth, CAST(sum(items) AS BIGINT) AS items, "
             "CAST(sum(given) AS BIGINT) AS given, CAST(sum(broken) AS BIGINT) AS broken, "
             f"{MEAN_SQL.format('y')} AS y0, {MEAN_SQL.format('e')} AS e0 "
-            "FROM seen GROUP BY grp, cluster HAVING sum(given) > 0"
+            "FROM seen GROUP BY subgroup, cluster HAVING sum(given) > 0"
         )
         start = "min(CASE WHEN items > 0 THEN nth END) OVER (PARTITION BY cluster) AS start"
         ranked = (
-            "SELECT *, dense_rank() OVER (ORDER BY grp NULLS LAST) - 1 AS sub, "
+            "SELECT *, dense_rank() OVER (ORDER BY subgroup NULLS LAST) - 1 AS sub, "
             "dense_rank() OVER (ORDER BY start NULLS LAST) - 1 AS number "
             f"FROM (SELECT *, {start} FROM ({keys}))"
         )
@@ -154,7 +154,9 @@ class TwoPassSums:
             self._read_histogram(keys) if self.histogram else None,
             by=points["sub"][at],
             group=points["number"][at],
-            names=[row[0] for row in self._read("SELECT grp FROM points GROUP BY ALL ORDER BY 1")],
+            names=[
+                row[0] for row in self._read("SELECT subgroup FROM points GROUP BY ALL ORDER BY 1")
+            ],
             dropped=np.bincount(points["sub"], points["given"] - points["items"]).astype(int),
             has_fractional_weights=np.bincount(points["sub"], points["broken"]) > 0,
         )
@@ -177,7 +179,8 @@ class TwoPassSums:
         else:
             source = (
                 "SELECT r.*, k, y0, e0 FROM (SELECT * FROM ({rows}) WHERE ok) r JOIN points q ON "
-                "r.grp IS NOT DISTINCT FROM q.grp AND r.cluster IS NOT DISTINCT FROM q.cluster"
+                "r.subgroup IS NOT DISTINCT FROM q.subgroup "
+                "AND r.cluster IS NOT DISTINCT FROM q.cluster"
             )
         squares = "*, d * d AS dd, f * f AS ff" + (", w * w AS ww" if self.weighted else "")
         scores = "".join(f", {sql} AS z{i}" for i, sql in enumerate(SCORE_SQL)) * self.has_intervals
@@ -217,9 +220,9 @@ class TwoPassSums:
         self._fill_table(
             "bins",
             f"SELECT {key} AS k, {build_bin_sql('abs(p - y)')} AS bin, CAST({weight} AS DOUBLE) "
-            "AS weight "
-            "FROM (SELECT * FROM ({rows}) WHERE ok) r JOIN points q ON r.grp IS NOT DISTINCT FROM "
-            "q.grp AND r.cluster IS NOT DISTINCT FROM q.cluster GROUP BY ALL",
+            "AS weight FROM (SELECT * FROM ({rows}) WHERE ok) r JOIN points q ON "
+            "r.subgroup IS NOT DISTINCT FROM q.subgroup "
+            "AND r.cluster IS NOT DISTINCT FROM q.cluster GROUP BY ALL",
         )
         query = "SELECT k AS key, bin, fsum(weight) AS weight FROM bins GROUP BY ALL ORDER BY 1, 2"
         return ErrorHistogram(by_key=keys <= MOST_GROUPS, **self._read_arrays(query))

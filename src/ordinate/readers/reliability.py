@@ -1,6 +1,6 @@
 """Files of probabilities, one column for each level, summarised a few thousand rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
+from ordinate.errors import BadProbabilities, MissingLabels, shorten
+from ordinate.readers.column_names import expand_columns
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
@@ -22,15 +23,9 @@ from ordinate.readers.duckdb_connection import (
     read_rows,
 )
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import (
-    WEIGHT_SQL,
-    ItemQuery,
-    QueryPlanner,
-    format_columns,
-)
-from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
+from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.scale import Scale
-from ordinate.scale.labels import normalize_label
 from ordinate.summaries.probabilities import (
     ROWS_PER_BLOCK,
     format_row_name,
@@ -93,29 +88,6 @@ def count_probabilities(
     return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.match_counts)
 
 
-def expand_columns(
-    named: tuple[str, ...], source: FileSource, scale: Scale | None = None
-) -> tuple[str, ...]:
-    """Return the columns of probabilities: those named, or those that start with a prefix.
-
-    Where the scale is known, columns that have no level after the prefix are others.
-    """
-    if len(named) > 1:
-        return named
-    (prefix,) = named
-    found = tuple(column for column in source.columns if column.startswith(prefix))
-    if scale is not None:
-        levels = {normalize_label(label) for label in scale.labels}
-        found = tuple(name for name in found if name[len(prefix) :] in levels) or found
-    if len(found) < 2:
-        raise BadInput(
-            f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
-            "name one for each level, or what they all start with. "
-            + format_columns(source.columns)
-        )
-    return found
-
-
 def refuse_text_cells(
     connection: Connection, rows: str, names: tuple[str, ...], file: str, place: str = ""
 ) -> None:
@@ -146,6 +118,16 @@ def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     return replace(source, columns=others)
 
 
+def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
+    """Return SQL for the place of a string among labels; after the last comes a missing one."""
+    place = (
+        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
+        if labels
+        else "NULL"
+    )
+    return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
+
+
 class _ReliabilityReader:
     """Rows on their way from files to a summary, stored by the engine on disk."""
 
@@ -158,7 +140,9 @@ class _ReliabilityReader:
         self.keyed = self.items[0].keyed
         self.spelling = LabelSpelling(planner.columns.renamed)
         weights = planner.columns.weights
-        self.places = RowLocator(connection, self.items, self.spelling, weights)
+        self.places = RowLocator(FileItems(connection, self.items), self.spelling, weights)
+        if weights is not None:
+            self.places.check_weights()
         read_rows(connection, f"SET memory_limit='{MEMORY_LIMIT}'", self.items[0].name)
         read_rows(
             connection,
@@ -173,8 +157,6 @@ class _ReliabilityReader:
         )
 
     def _store_rows(self, part: int, items: ItemQuery) -> None:
-        if self.planner.columns.weights is not None:
-            self.places.check_weights(items)
         numbers = [
             f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
             for k in range(len(self.planner.columns.probabilities))

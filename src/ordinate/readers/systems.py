@@ -1,55 +1,46 @@
 """Files of many systems on the same items: columns of one file, or one file for each run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten
+from ordinate.readers.cells import number_clusters
+from ordinate.readers.column_names import find_column, format_columns
 from ordinate.readers.columns import SystemColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    Watch,
+    connect,
+    read_arrays,
+    read_rows,
+    read_table,
+)
 from ordinate.readers.file_formats import FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
+    FileItems,
     ItemQuery,
-    build_cluster_number_sql,
     build_label_sql,
     check_ids,
-    find_column,
-    format_columns,
-    read_clusters,
+    resolve_column,
 )
-from ordinate.readers.label_cells import RowLocator
-from ordinate.readers.system_columns import (
-    Array,
-    PanelCells,
-    PanelSource,
-    WidePanelSource,
-)
+from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.panels import PanelData, PanelReader, name_sides, refuse_silent_systems
 from ordinate.scale import Scale
-from ordinate.scale.encoding import OFF_SCALE_CODE, make_off_scale_error
+from ordinate.scale.encoding import OFF_SCALE_CODE, Groups, make_off_scale_error
 from ordinate.summaries import Panel
+from ordinate.summaries.counting import CellSums
 from ordinate.summaries.panel import sum_single_items
-from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy, make_missing_groups_error
 
-__all__ = ["PanelData", "count_systems"]
-
-
-@dataclass(frozen=True)
-class PanelData:
-    """The panel of files, and what a report says of where it came from.
-
-    `match_counts` says of each run how many items matched, were missing, or are unknown to gold.
-    """
-
-    panel: Panel
-    gold: str
-    files: tuple[str, ...]
-    match_counts: dict[str, dict[str, int]] | None
-    notes: tuple[str, ...]
+Array = NDArray[Any]
 
 
 def count_systems(
@@ -77,18 +68,70 @@ def count_systems(
         if columns.systems or runs:
             admit(len(columns.systems) or runs)
         sources = [reader.describe_file(name, path) for name, path in files]
-        source: PanelSource = (WidePanelSource if columns.systems else RunPanelSource)(
-            connection, sources, columns
+        read = _read_columns if columns.systems else _read_runs
+        data = read(connection, sources, columns, scale, missing)
+    return replace(data, files=tuple(x.name for x in sources))
+
+
+# --- columns of one file --------------------------------------------------------------------------
+
+
+def _read_columns(
+    connection: Connection,
+    sources: list[FileSource],
+    columns: SystemColumns,
+    scale: Scale | None,
+    missing: MissingPolicy,
+) -> PanelData:
+    """Read systems side by side, in one file or in several with the same columns."""
+    if columns.id is not None or columns.predicted is not None:
+        raise BadInput(
+            "--id and --predicted are for runs in files of their own, and --systems names "
+            "columns of one file. Pass one or the other."
         )
-        panel = source.build_panel(scale, missing)
-    names = tuple(x.name for x in sources)
-    return PanelData(panel, source.gold, names, source.match_counts, tuple(source.notes))
+    notes: list[str] = []
+    gold = find_column("gold", columns.gold, sources[0], notes)
+    sides = name_sides(gold, columns.systems)
+    numbered = (ROW_NUMBER_SQL,) if columns.groups is not None else ()
+    queries = [
+        ItemQuery(_select_columns(source, columns, sides, *numbered), source.name, ())
+        for source in sources
+    ]
+    items = FileItems(connection, queries, ordered=columns.groups is not None)
+    reading = PanelReader(items, sides, columns.others, LabelSpelling(columns.renamed))
+    panel = reading.read(scale, missing)
+    return PanelData(panel, gold, notes=(*notes, *reading.cells.notes))
+
+
+def _select_columns(
+    source: FileSource, columns: SystemColumns, sides: Mapping[str, str], *further: str
+) -> str:
+    """Return SQL for the items of a file, with columns by their roles, and further ones."""
+    selected = [f"{build_label_sql(source, name)} AS {role}" for role, name in sides.items()]
+    if columns.weights is not None:
+        selected.append(f"{resolve_column(source, columns.weights)} AS {WEIGHT}")
+    if columns.groups is not None:
+        selected.append(f"{build_label_sql(source, columns.groups)} AS {CLUSTER}")
+    return f"SELECT {', '.join([*selected, *further])} FROM {source.sql}"
 
 
 # --- one file for each run ------------------------------------------------------------------------
 
 
-class RunPanelSource(PanelSource):
+def _read_runs(
+    connection: Connection,
+    sources: list[FileSource],
+    columns: SystemColumns,
+    scale: Scale | None,
+    missing: MissingPolicy,
+) -> PanelData:
+    """Read gold from the first file, and a run from each further one."""
+    runs = _RunReader(connection, sources, columns)
+    panel = runs.read(scale, missing)
+    return PanelData(panel, runs.gold, match_counts=runs.match_counts, notes=tuple(runs.notes))
+
+
+class _RunReader:
     """Gold in the first file, and a run in each further one, joined by an id."""
 
     def __init__(
@@ -102,14 +145,17 @@ class RunPanelSource(PanelSource):
                 "Gold levels and runs in several files are joined by an id, whatever the order of "
                 "their rows. Name its column with --id; or name columns of one file with --systems."
             )
-        super().__init__(connection, gold, columns)
+        self.connection, self.columns = connection, columns
+        self.notes: list[str] = []
+        self.spelling = LabelSpelling(columns.renamed)
+        self.gold = find_column("gold", columns.gold, gold, self.notes)
         self.id, self.file = columns.id, gold.name
         self.match_counts: dict[str, dict[str, int]] = {}
         self.notes.append(f"The gold levels are those of {gold.name}, the first file.")
         self._store_gold(gold)
         self.systems = name_runs([run.name for run in runs])
         self.titles, self.files = [self.gold], [gold.name]
-        self.labels = []
+        self.labels: list[list[str]] = []  # as the files spell them: of gold, and of each system
         self.codes: list[Array] = []
         self._store_codes("SELECT nth, gold AS label FROM known_items")
         for name, run in zip(self.systems, runs, strict=True):
@@ -117,22 +163,19 @@ class RunPanelSource(PanelSource):
 
     def _store_gold(self, gold: FileSource) -> None:
         """Keep the items in the engine: all of them, and those that have a weight."""
-        selected = ", ".join(
-            [
-                *self.select_shared_columns(gold),
-                f"{build_label_sql(gold, self.id)} AS id",
-                ROW_NUMBER_SQL,
-            ]
-        )
-        self._query(f"CREATE TEMP TABLE given_items AS SELECT {selected} FROM {gold.sql}")
+        further = [f"{build_label_sql(gold, self.id)} AS id", ROW_NUMBER_SQL, "true AS in_gold"]
+        selected = _select_columns(gold, self.columns, {GOLD: self.gold}, *further)
+        self._query(f"CREATE TEMP TABLE given_items AS {selected}")
         check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
         items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
-        self.places = RowLocator(self.connection, [items], self.spelling, self.columns.weights)
+        known = FileItems(self.connection, [items])
+        self.places = RowLocator(known, self.spelling, self.columns.weights)
         if self.columns.weights is not None:
-            self.places.check_weights(items)
+            self.places.check_weights()
+        weighted = "true" if self.columns.weights is None else f"{WEIGHT_SQL} > 0"
         self._query(
             "CREATE TEMP TABLE known_items AS SELECT * REPLACE (row_number() OVER (ORDER BY nth) "
-            f"- 1 AS nth) FROM given_items WHERE {self.build_weight_condition()}"
+            f"- 1 AS nth) FROM given_items WHERE {weighted}"
         )
         self.n = self._read_number("SELECT count(*) FROM known_items")
         if not self.n:
@@ -170,12 +213,6 @@ class RunPanelSource(PanelSource):
         self.codes[-1][found["nth"]] = found["code"]
         return len(found["nth"])
 
-    def explain_missing_predictions(self, name: str) -> str:
-        """Say whether the ids are to blame."""
-        return (
-            "" if self.match_counts[name]["matched"] else f": none of its ids is in {self.files[0]}"
-        )
-
     def _add_notes(self, name: str, matched: int, unknown: int) -> None:
         missing = self.n - matched
         self.match_counts[name] = {"matched": matched, "missing": missing, "unknown": unknown}
@@ -184,7 +221,33 @@ class RunPanelSource(PanelSource):
         if unknown:
             self.notes.append(f"{name} has {unknown:,} rows of unknown items, which are left out.")
 
-    def refuse_off_scale_labels(self, scale: Scale) -> None:
+    def read(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
+        """Find the scale, and apply the policy for missing labels."""
+        seen = {label for labels in self.labels for label in labels}
+        scale = self.spelling.find_scale(scale, seen, self.notes)
+        self._refuse_off_scale_labels(scale)
+        levels = (self.spelling.encode_labels(scale, labels) for labels in self.labels)
+        parts = (of[codes] for of, codes in zip(levels, self.codes, strict=True))
+        rows = np.stack(list(parts), axis=1, dtype=np.int16)
+        lacking = rows == len(scale)
+        sums, groups = self._read_items(missing)
+        unknown = (name for name, counts in self.match_counts.items() if not counts["matched"])
+        why = dict.fromkeys(unknown, f": none of its ids is in {self.files[0]}")
+        refuse_silent_systems(self.systems, lacking, sums.items, missing, why)
+        if groups is not None:
+            rows[groups.codes == len(groups.values), 0] = len(scale)  # which leaves the item out
+            groups = Groups(groups.values, np.minimum(groups.codes, len(groups.values) - 1))
+        return Panel.from_rows(
+            scale,
+            self.systems,
+            rows,
+            sums,
+            groups,
+            missing,
+            lambda k: self._name_ids(lacking[:, k]),
+        )
+
+    def _refuse_off_scale_labels(self, scale: Scale) -> None:
         """Say which id of which file has a label that is not on the scale."""
         for k, labels in enumerate(self.labels):
             off = self.spelling.encode_labels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
@@ -196,26 +259,28 @@ class RunPanelSource(PanelSource):
                 )
                 raise make_off_scale_error(scale, label, where)
 
-    def read_cells(self) -> PanelCells:
-        """Return the items one by one; equal ones are gathered by the panel."""
+    def _read_items(self, missing: MissingPolicy) -> tuple[CellSums, Groups | None]:
+        """Return the items one by one, and their clusters; equal ones are gathered by the panel."""
         weight = WEIGHT_SQL if self.columns.weights else "CAST(1 AS DOUBLE)"
-        items, group = "SELECT * FROM known_items", "0 AS number, false AS alone"
-        if self.columns.groups is not None:
-            items, group = build_cluster_number_sql(items), "number, alone"
-        query = f"SELECT {weight} AS weight, {group} FROM ({items}) ORDER BY nth"
-        found = read_arrays(self.connection, query, self.file)
-        return PanelCells(
-            self.codes, sum_single_items(self.n, found["weight"]), found["number"], found["alone"]
+        cluster = CLUSTER if self.columns.groups else "NULL"
+        query = (
+            f"SELECT {weight} AS weight, CAST({cluster} AS VARCHAR) AS {CLUSTER}, "
+            "1 AS items, nth FROM known_items ORDER BY nth"
         )
+        table = read_table(self.connection, query, self.file)
+        sums = sum_single_items(self.n, table["weight"])
+        if self.columns.groups is None:
+            return sums, None
+        groups = number_clusters(table)
+        alone = groups.codes == len(groups.values)
+        if alone.any() and missing != "drop":
+            column = f"column {self.columns.groups!r}"
+            raise make_missing_groups_error(int(alone.sum()), self.n, column, self._name_ids(alone))
+        return sums, groups
 
-    def find_missing_labels(self, column: int, lacking: Array) -> list[str]:
-        """Return the first ids without a label."""
-        del column
-        return self._read_ids(np.flatnonzero(lacking)[:ROWS_SHOWN].tolist())
-
-    def list_groups(self) -> list[str]:
-        """Return the groups in the order in which they appear."""
-        return read_clusters(self.connection, "SELECT * FROM known_items", self.file)
+    def _name_ids(self, where: Array) -> list[str]:
+        """Return the first ids of some items."""
+        return self._read_ids(np.flatnonzero(where)[:ROWS_SHOWN].tolist())
 
     def _read_ids(self, places: list[int]) -> list[str]:
         listed = ", ".join(map(str, places))

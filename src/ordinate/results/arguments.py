@@ -7,8 +7,10 @@ from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
+from ordinate.readers.panels import count_table_systems
+from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table, take_columns
 from ordinate.results.base import Origin
-from ordinate.scale import Scale, resolve_scale
+from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
@@ -28,6 +30,7 @@ DEFAULT_METRICS = (
     "bias",
 )
 MOST_SYSTEMS = 500
+SYSTEM = "the system"  # before its name, as an argument
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -101,7 +104,7 @@ def name_columns(columns: Mapping[str, Any], noun: str = "systems") -> dict[str,
 
 def find_column_name(column: Any) -> str | None:
     """Return the name that a column of a data frame has, None of a plain one."""
-    name = getattr(column, "name", None)
+    name = column if isinstance(column, str) else getattr(column, "name", None)
     return name if isinstance(name, str) and name else None
 
 
@@ -113,28 +116,41 @@ def check_system_count(count: int, noun: str = "systems") -> None:
 
 
 def count_panel(
-    gold: Any,
-    systems: Mapping[str, Any],
+    data: Any,
+    systems: Any,
     *,
+    gold: Any = None,
     scale: ScaleDeclaration,
     weights: Any,
     groups: Any,
     missing: MissingPolicy,
+    label_map: Mapping[str, str | None] | None = None,
     check_count: Callable[[int], None],
 ) -> tuple[Panel, Origin]:
     """Count what systems predict for the same items, and say which scale was taken."""
+    if is_table(data) and not isinstance(systems, Mapping):
+        systems = {name: name for name in ([systems] if isinstance(systems, str) else systems)}
     named = name_columns(systems)
     check_count(len(named))
-    declared = resolve_scale(scale, gold, *named.values())
-    clusters = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(gold, named, declared, weights, clusters, missing)
-    return panel, Origin(notes=describe_preset(declared) if scale is None else ())
+    predictions = {f"{SYSTEM} {name}": column for name, column in named.items()}
+    given = take_columns(data, "gold", gold=gold, weights=weights, groups=groups, **predictions)
+    if isinstance(given.table, LazyTable):
+        found = count_table_systems(given.table, given.names, named, scale, missing, label_map)
+        return found.panel, Origin(found.gold, notes=found.notes)
+    sides = ("gold", *predictions)
+    given = given.rename_labels(label_map, sides)
+    declared = given.find_scale(scale, sides)
+    clusters = None if groups is None else factorize_column(given["groups"], "groups")
+    columns = {name: given[f"{SYSTEM} {name}"] for name in named}
+    panel = Panel.of(given["gold"], columns, declared, given["weights"], clusters, missing)
+    notes = describe_preset(declared) if scale is None else ()
+    return panel, Origin(given.names.get("gold", "gold"), notes=notes)
 
 
 def describe_preset(scale: Scale) -> tuple[str, ...]:
     """Say which preset was taken, where one was."""
     if scale.preset is None:
-        return ("The scale is the order that the column declares.",)
+        return (CARRIED_SCALE,)
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ordinate.errors import BadOption, OffScale, shorten
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric
+from ordinate.readers.tables import take_columns
 from ordinate.render.estimates import format_count, join_names
 from ordinate.results.arguments import (
     IntervalOption,
@@ -20,6 +21,7 @@ from ordinate.results.arguments import (
 )
 from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
+from ordinate.results.case_averages_text import MOST_NAMED
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.scale import Scale
 from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
@@ -27,7 +29,6 @@ from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
-MOST_NAMED = 5  # cases in a sentence
 Scales = Mapping[Any, "Scale | str | Iterable[Hashable]"]
 
 
@@ -61,8 +62,9 @@ def evaluate_cases(
     union = join_scales(scales.values())
     cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
     check_case_scales(factorize_column(cases, "cases").values, scales)
+    given = take_columns(gold, "gold", predicted=predicted, weights=weights, groups=cases)
     with explain_joined_scales():
-        counted = count_tables(union, gold, predicted, weights, None, cases, None, missing)
+        counted = count_tables(given, union, missing)
     named = Cases(counted.group_values, find_column_name(cases), fixed_cases)
     intervals = resolve_intervals(interval, seed=seed)
     assert counted.groups is not None  # noqa: S101 - cases are the groups
@@ -114,11 +116,10 @@ def average_scaled_cases(
     origin: Origin | None = None,
 ) -> CaseAverages:
     """Average metrics over cases that were counted together, on the labels of all scales."""
-    there = np.flatnonzero(groups.total > 0)
-    known = cases._replace(names=[cases.names[k] for k in there.tolist()])
+    known, matrices = cases.drop_empty(groups)
     origin = origin or Origin()
     notes = (*origin.notes, *_describe_left_out(groups, known, scales))
-    batches = _split_by_scale(groups[there], known.names, scales)
+    batches = _split_by_scale(matrices, known.names, scales)
     return CaseAverages.from_batches(
         batches, metrics, known, interval, own_scales=True, origin=replace(origin, notes=notes)
     )
@@ -176,7 +177,5 @@ def _describe_left_out(
 
 
 def _name_some(names: Sequence[Hashable]) -> str:
-    shown = [shorten(name) for name in names[:MOST_NAMED]]
-    more = len(names) - len(shown)
-    listed = join_names([*shown, *([f"{more:,} more"] if more else [])])
+    listed = join_names(map(shorten, names), MOST_NAMED)
     return f"{'Case' if len(names) == 1 else 'Cases'} {listed}"

@@ -219,15 +219,17 @@ def _list_pairs(boards: dict[str, Leaderboard]) -> list[Record]:
 
 
 def compare(
-    gold: Any,
-    systems: Mapping[str, Any],
+    data: Any = None,
+    systems: Any = None,
     scale: ScaleDeclaration = None,
     metrics: MetricSelection = None,
     *,
+    gold: Any = None,
     weights: Any = None,
     groups: Any = None,
     average_over: Any = None,
     missing: MissingPolicy = "error",
+    label_map: Mapping[str, str | None] | None = None,
     interval: ConfidenceIntervals | float = 0.95,
     resamples: int | None = None,
     seed: int | None = None,
@@ -238,7 +240,9 @@ def compare(
 ) -> Comparison:
     """Compare systems that predict levels for the same items.
 
-    `systems` are columns of predictions by name; `groups` is a column that says which items belong
+    `data` is a column of gold levels, and `systems` are columns of predictions by name; or it is a
+    table, as for `evaluate`, and the other arguments name its columns: `compare(frame,
+    gold="level", systems=["a", "b"])`. `groups` is a column that says which items belong
     together (writers, topics, documents); `average_over` is such a column, too: of cases, by whose
     means systems are compared as well, paired by case. `interval` is the confidence level, or
     `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a level.
@@ -256,12 +260,14 @@ def compare(
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
     panel, origin = count_panel(
-        gold,
+        data,
         systems,
+        gold=gold,
         scale=scale,
         weights=weights,
         groups=groups if average_over is None else average_over,
         missing=missing,
+        label_map=label_map,
         check_count=check_system_count,
     )
     settings = ComparisonSettings(

@@ -1,6 +1,5 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
-import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -8,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference import (
-    ConfidenceIntervals,
-    Estimate,
-    estimate_metrics,
-    estimate_metrics_of_each,
-)
-from ordinate.inference.confidence_intervals import group_alike_matrices
-from ordinate.inference.estimates import estimate_difference, make_point_estimate
+from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
+from ordinate.readers.confusion import count_table
+from ordinate.readers.databases import Query
+from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
     IntervalOption,
@@ -41,7 +37,6 @@ from ordinate.results.base import (
     to_json_label,
     to_plain,
 )
-from ordinate.results.baselines import Baselines, measure_baselines
 from ordinate.results.case_averages import (
     CASES_ARE_CLUSTERS,
     UNNAMED_CASES,
@@ -52,55 +47,21 @@ from ordinate.results.case_averages import (
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
+from ordinate.results.metric_scores import (
+    Score,
+    estimate_each,
+    estimate_each_without_baselines,
+    score_each,
+)
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.probabilities import find_most_probable_labels
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
-INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
-
-
-@dataclass(frozen=True)
-class Score:
-    """One metric of one system: value and interval, or why there is none, and baselines."""
-
-    metric: Metric
-    value: float
-    undefined: str | None
-    levels_used: int
-    baselines: Baselines
-    estimate: Estimate | None = None  # None where no interval was asked for
-
-    def __float__(self) -> float:
-        return self.value
-
-    @property
-    def beats_constant(self) -> bool | None:
-        """Whether the value is better than every constant prediction; None if that is undefined."""
-        best = self.baselines.best_constant.value
-        if math.isnan(self.value) or math.isnan(best):
-            return None
-        return bool(self.metric.is_better(self.value, best)) and not math.isclose(
-            self.value, best, rel_tol=1e-12, abs_tol=1e-12
-        )
-
-    def to_dict(self) -> Record:
-        """Return plain values, nan as None."""
-        interval = {} if self.estimate is None else self.estimate.to_dict()
-        return {
-            "value": to_plain(self.value),
-            "undefined": self.undefined,
-            **{key: interval.get(key) for key in INTERVAL_KEYS},
-            "levels_used": self.levels_used,
-            "direction": self.metric.direction,
-            "baselines": self.baselines.to_dict(),
-            "attainable": to_plain(self.baselines.attainable),
-            "beats_constant": self.beats_constant,
-        }
+Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -152,7 +113,7 @@ class Evaluation(Result):
                 "Evaluate one confusion matrix; a batch is evaluated one by one, or pooled."
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
-        parts, raters = _drop_empty_groups(by), dict(second_rater_by)
+        parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
         own, of_parts = (None, progress) if parts else (progress, None)
         evaluation = cls._evaluate_batch(
             (matrix if groups is None else groups).broadcast((1,)),
@@ -191,7 +152,7 @@ class Evaluation(Result):
         half = None if progress is None else lambda share: progress(share / 2.0)
         found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
         if intervals is not None and len(parts) > 1:
-            others = _estimate_each(metrics, pool_rests(batch), intervals, None)
+            others = estimate_each(metrics, pool_rests(batch), intervals, None)
             found = [part.subtract(rest) for part, rest in zip(found, others, strict=True)]
         if progress is not None:
             progress(1.0)
@@ -212,11 +173,13 @@ class Evaluation(Result):
         matrices = sources.map(lambda x: x.sum(axis=1)) if clustered else sources
         estimates = None
         if intervals is not None:
-            estimates = _estimate_each(metrics, sources, intervals, progress)
-        scores = _score_each(metrics, matrices, estimates)
+            estimates = estimate_each(metrics, sources, intervals, progress)
+        scores = score_each(metrics, matrices, estimates)
         level = None if intervals is None or clustered else intervals.level
         levels = compute_level_records(matrices, level)
-        rated = None if raters is None else _estimate_second_raters(raters, metrics, intervals)
+        rated = (
+            None if raters is None else estimate_each_without_baselines(raters, metrics, intervals)
+        )
         clusters = (sources.total > 0).sum(axis=1) if clustered else None
         return [
             cls(
@@ -367,11 +330,12 @@ class Evaluation(Result):
 
 
 def evaluate(
-    gold: Any,
+    data: Any = None,
     predicted: Any = None,
     scale: ScaleDeclaration = None,
     metrics: MetricSelection = None,
     *,
+    gold: Any = None,
     weights: Any = None,
     by: Any = None,
     groups: Any = None,
@@ -379,6 +343,7 @@ def evaluate(
     fixed_cases: bool = False,
     missing: MissingPolicy = "error",
     second_rater: Any = None,
+    label_map: Mapping[str, str | None] | None = None,
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
     columns: Any = None,
@@ -388,6 +353,12 @@ def evaluate(
     seed: int | None = None,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
+
+    `data` is a column of gold levels, beside one of predicted levels; or a table, of which the
+    other arguments name columns: `evaluate(frame, gold="level", predicted="guess")`. Tables are
+    frames of pandas, Polars, PyArrow, DuckDB, Ibis, Dask and PySpark, columns by name, and `Query`
+    of a database; lazy ones are counted by their own engine. A `ConfusionMatrix` is evaluated as
+    it is. `label_map` renames labels first.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
@@ -404,39 +375,49 @@ def evaluate(
     sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
     intervals = resolve_intervals(interval, seed=seed)
-    if average_over is not None and groups is not None:
-        raise BadOption(CASES_ARE_CLUSTERS)
-    if fixed_cases and average_over is None:
-        raise BadOption(UNNAMED_CASES)
+    _check_cases(groups, average_over, fixed=fixed_cases)
     if isinstance(scale, Mapping):
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
-    units = groups if average_over is None else average_over
-    declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
-    of_labels, of_probabilities = split_metrics_by_summary(metrics)
-    calibration: Calibration | None = None
-    calibration_by: dict[Hashable, Calibration] = {}
-    if probabilities is not None:
-        columns = None if columns is None else list(columns)
-        calibration, calibration_by = _evaluate_probabilities(
-            gold,
-            probabilities,
-            by,
-            grouped=units is not None,
-            scale=declared,
-            metrics=of_probabilities,
-            columns=columns,
-            weights=weights,
-            missing="drop" if missing == "drop" else "error",
-            renormalize=renormalize,
-            bins=bins,
-            interval=intervals,
+    if isinstance(data, ConfusionMatrix):
+        return Evaluation.from_summary(
+            data, metrics, attribution_metrics=error_attribution, interval=intervals
         )
-        if predicted is None:
-            predicted = find_most_probable_labels(declared, probabilities, columns)
-    elif predicted is None or needs_probabilities(of_probabilities):
+    given = take_columns(
+        data,
+        "gold",
+        gold=gold,
+        predicted=predicted,
+        weights=weights,
+        by=by,
+        groups=groups if average_over is None else average_over,
+        second_rater=second_rater,
+    )
+    of_labels, of_probabilities = split_metrics_by_summary(metrics)
+    if probabilities is None and (predicted is None or needs_probabilities(of_probabilities)):
         lacking = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {lacking}: pass probabilities=….")
-    counted = count_tables(declared, gold, predicted, weights, by, units, second_rater, missing)
+    calibrations: Calibrations = (None, {})
+    if isinstance(given.table, LazyTable):
+        if probabilities is not None:
+            raise BadOption("Probabilities are taken from columns at hand: collect the frame.")
+        counted = count_table(given.table, given.names, scale, missing, label_map)
+    else:
+        given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
+        declared = given.find_scale(scale, ("gold", "predicted"))
+        if probabilities is not None:
+            given = given.add_probabilities(probabilities, columns, declared)
+            calibrations = _evaluate_probabilities(
+                given,
+                scale=declared,
+                metrics=of_probabilities,
+                missing="drop" if missing == "drop" else "error",
+                renormalize=renormalize,
+                bins=bins,
+                interval=intervals,
+            )
+        counted = count_tables(given, declared, missing)
+        if scale is None:
+            counted = replace(counted, notes=describe_preset(declared))
     cases = None
     if average_over is not None:
         cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
@@ -450,17 +431,38 @@ def evaluate(
         second_rater_by=counted.second_rater_by,
         attribution_metrics=error_attribution,
         interval=intervals,
-        origin=Origin(notes=describe_preset(declared) if scale is None else ()),
+        origin=Origin(counted.gold, counted.predicted, notes=counted.notes),
     )
-    return result.add_calibration(calibration, calibration_by)
+    return result.add_calibration(*calibrations)
 
 
-def _evaluate_probabilities(
-    gold: Any, probabilities: Any, by: Any, *, grouped: bool, **options: Any
-) -> "tuple[Calibration, dict[Hashable, Calibration]]":
+def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
+    """Evaluate the rows of a query inside its database; the options are those of `evaluate`.
+
+    >>> import sqlite3
+    >>> connection = sqlite3.connect(":memory:")
+    >>> rows = "select 'B1' as level, 'B2' as guess union all select 'A2', 'A2'"
+    >>> found = evaluate_sql(connection, rows, gold="level", predicted="guess", interval=None)
+    >>> found.metrics["accuracy"].value
+    0.5
+    """
+    return evaluate(Query(connection, query), **options)
+
+
+def _check_cases(groups: Any, average_over: Any, *, fixed: bool) -> None:
+    if average_over is not None and groups is not None:
+        raise BadOption(CASES_ARE_CLUSTERS)
+    if fixed and average_over is None:
+        raise BadOption(UNNAMED_CASES)
+
+
+def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibrations":
     """Return the calibration of all items, and of each subgroup."""
     from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
 
+    gold, by, probabilities = given["gold"], given["by"], given["probabilities"]
+    options |= {"columns": given["columns"], "weights": given["weights"]}
+    grouped = given["groups"] is not None
     result = Calibration.of(gold, probabilities, **options)
     parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
     return (
@@ -504,81 +506,8 @@ def _list_estimates(estimates: dict[str, Estimate]) -> list[Record]:
     return [{"metric": name} | to_flat_record(x) for name, x in estimates.items()]
 
 
-def _drop_empty_groups(
-    groups: Iterable[tuple[Any, ConfusionMatrix]],
+def _drop_empty_subgroups(
+    by: Iterable[tuple[Any, ConfusionMatrix]],
 ) -> dict[Hashable, ConfusionMatrix]:
     """Return confusion matrices by subgroup, without those that have no items left."""
-    return {value: part for value, part in groups if np.any(part.total > 0)}
-
-
-def _estimate_each(
-    metrics: list[Metric],
-    sources: ConfusionMatrix,
-    intervals: ConfidenceIntervals,
-    progress: ProgressCallback | None,
-) -> list[dict[str, Estimate]]:
-    """Return the estimates of each matrix [T], or of each batch of clusters [T, G]."""
-    if len(sources.shape) == 1:
-        return estimate_metrics_of_each(metrics, sources, intervals, progress)
-    return [
-        estimate_metrics(metrics, sources[place], intervals, progress)
-        for place in range(len(sources.weights))
-    ]
-
-
-def _score_each(
-    metrics: list[Metric],
-    matrices: ConfusionMatrix,
-    estimates: list[dict[str, Estimate]] | None,
-) -> list[dict[str, Score]]:
-    """Return the scores of each matrix [T] by metric."""
-    gold = matrices.gold > 0
-    either = gold | (matrices.predicted > 0)
-    used = {"gold": gold.sum(axis=-1).tolist(), "either": either.sum(axis=-1).tolist()}
-    values = zip(*(_compute_values(metric, matrices) for metric in metrics), strict=True)
-    rows = zip(values, measure_baselines(metrics, matrices), strict=True)
-    return [
-        {
-            metric.expression: Score(
-                metric,
-                value,
-                reason,
-                used[metric.levels][place],
-                baselines,
-                None if estimates is None else estimates[place][metric.expression],
-            )
-            for metric, (value, reason), baselines in zip(metrics, *row, strict=True)
-        }
-        for place, row in enumerate(rows)
-    ]
-
-
-def _estimate_second_raters(
-    raters: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
-) -> list[dict[str, Estimate]]:
-    if intervals is not None:
-        return _estimate_each(metrics, raters, intervals, None)
-    matrices = raters.map(lambda x: x.sum(axis=1)) if len(raters.shape) > 1 else raters
-    columns = [_compute_values(metric, matrices) for metric in metrics]
-    names = [metric.expression for metric in metrics]
-    return [
-        {
-            name: make_point_estimate(value, reason or "")
-            for name, (value, reason) in zip(names, row, strict=True)
-        }
-        for row in zip(*columns, strict=True)
-    ]
-
-
-def _compute_values(metric: Metric, matrices: ConfusionMatrix) -> list[tuple[float, str | None]]:
-    """Return the value of a metric for each matrix [T], and why it has none, if it has none."""
-    found: list[tuple[float, str | None]] = [(math.nan, None)] * len(matrices.weights)
-    for alike in group_alike_matrices(matrices):
-        try:
-            values = metric(matrices[alike]).tolist()
-            reasons = [metric.undefined_when if math.isnan(value) else None for value in values]
-        except NotApplicable as problem:
-            values, reasons = [math.nan] * len(alike), [str(problem)] * len(alike)
-        for place, value, reason in zip(alike, values, reasons, strict=True):
-            found[place] = value, reason
-    return found
+    return {value: part for value, part in by if np.any(part.total > 0)}

@@ -1,12 +1,14 @@
 """From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NoItems
+from ordinate.readers.confusion import ConfusionData
+from ordinate.readers.tables import GivenColumns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
@@ -25,22 +27,23 @@ Index = NDArray[np.int64]
 SECOND_RATER = "second_rater"
 
 
-class EvaluationTables(NamedTuple):
-    """The matrix of all items, those of subgroups, the batch of groups, and a second rater's.
+def count_tables(given: GivenColumns, scale: Scale, missing: MissingPolicy) -> ConfusionData:
+    """Count columns at hand, each item once for the system."""
+    found = _count_columns(
+        scale,
+        given["gold"],
+        given["predicted"],
+        given["weights"],
+        given["by"],
+        given["groups"],
+        given["second_rater"],
+        missing,
+    )
+    gold, predicted = (given.names.get(x, x) for x in ("gold", "predicted"))
+    return replace(found, gold=gold, predicted=predicted)
 
-    With groups, the matrices of subgroups and of a second rater are batches, too, and
-    `group_values` says whose each matrix is.
-    """
 
-    matrix: ConfusionMatrix
-    by: list[tuple[Any, ConfusionMatrix]]
-    groups: ConfusionMatrix | None
-    second_rater: ConfusionMatrix | None
-    second_rater_by: list[tuple[Any, ConfusionMatrix]]
-    group_values: tuple[Any, ...] = ()
-
-
-def count_tables(
+def _count_columns(
     scale: Scale,
     gold: Any,
     predicted: Any,
@@ -49,14 +52,13 @@ def count_tables(
     groups: Any,
     second: Any,
     missing: MissingPolicy,
-) -> EvaluationTables:
-    """Count columns, each item once for the system."""
+) -> ConfusionData:
     subgroups = None if by is None else factorize_column(by, "by")
     units = None if groups is None else factorize_column(groups, "groups")
     group_pairs = _pair_groups(subgroups, units, missing)
     batch, rater = _count_batch(scale, gold, predicted, weights, group_pairs, second, missing)
     if group_pairs is None:
-        return EvaluationTables(batch, [], None, rater, [])
+        return ConfusionData(batch, second_rater=rater)
     place = np.array(group_pairs.values, np.int64)
     alone = place[:, 1] == (-1 if units is None else _find_missing_group(units))
     lost = int(batch[alone].items.sum() + np.sum(batch[alone].dropped))
@@ -78,13 +80,13 @@ def count_tables(
     def pool(pairs: ConfusionMatrix) -> ConfusionMatrix:
         return pairs.pooled if units is None else pairs.compute_sums(units_of, count)
 
-    return EvaluationTables(
+    return ConfusionData(
         replace(matrix, dropped=matrix.dropped + lost),
         split(batch),
-        None if units is None else pool(batch),
-        None if rater is None else pool(rater[~alone]),
-        [] if rater is None else split(rater[~alone]),
-        () if units is None else tuple(units.values[index] for index in there),
+        groups=None if units is None else pool(batch),
+        second_rater=None if rater is None else pool(rater[~alone]),
+        second_rater_by=[] if rater is None else split(rater[~alone]),
+        group_values=() if units is None else tuple(units.values[index] for index in there),
     )
 
 

@@ -1,7 +1,7 @@
 """Which scale a column is on, when the caller does not say: declared by the column, or a preset."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from ordinate.errors import BadScale
@@ -20,13 +20,19 @@ def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns:
     """
     if declared is not None:
         return Scale.of(declared)
-    carried = {tuple(labels) for column in columns if (labels := read_ordered_categories(column))}
-    if len(carried) > 1:
-        orders = " and ".join(str(Scale(labels)) for labels in sorted(carried, key=str))
-        raise BadScale(f"The columns are ordered differently: {orders}. Pass the scale to use.")
-    if carried:
-        return Scale(carried.pop())
+    carried = find_carried_scale(map(read_ordered_categories, columns))
+    if carried is not None:
+        return carried
     return find_preset(lambda: {x for column in columns for x in list_distinct_labels(column)})
+
+
+def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None:
+    """Return the scale that columns declare, of those that do."""
+    carried = {tuple(labels) for labels in orders if labels}
+    if len(carried) > 1:
+        shown = " and ".join(str(Scale(labels)) for labels in sorted(carried, key=str))
+        raise BadScale(f"The columns are ordered differently: {shown}. Pass the scale to use.")
+    return Scale(carried.pop()) if carried else None
 
 
 def find_preset(seen: Callable[[], set[Any]]) -> Scale:

@@ -37,7 +37,7 @@ from ordinate.scale.columns import (
     TranslatedCodes,
     find_integer_labels,
 )
-from ordinate.scale.labels import convert_to_python, is_missing, parse_number
+from ordinate.scale.labels import convert_to_python, is_missing, normalize_label, parse_number
 from ordinate.scale.levels import Scale
 
 __all__ = [
@@ -110,6 +110,17 @@ def factorize_column(column: Any, name: str = "groups") -> Groups:
         except TypeError:
             raise BadInput(f"{name} holds values that are not hashable, such as lists.") from None
     return Groups(list(numbered), np.concatenate(codes) if codes else np.empty(0, np.int64))
+
+
+def rename_labels(column: Any, renamed: Mapping[str, Any]) -> Any:
+    """Return a column with other labels in the place of some.
+
+    >>> rename_labels(["b1", "B2"], {"b1": "B1"}).tolist()
+    ['B1', 'B2']
+    """
+    found = factorize_column(column, "labels")
+    values = [x if x is None else renamed.get(normalize_label(x), x) for x in found.values]
+    return np.array([*values, None], object)[found.codes]  # None: an array of objects, always
 
 
 class _NumberedValues(dict[Any, int]):

@@ -1,0 +1,150 @@
+"""Items counted where they are: a row for each set of labels and groups that occurs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.readers.expressions import Aggregate, column
+from ordinate.readers.items import (
+    CLUSTER,
+    IN_GOLD,
+    IN_PREDICTED,
+    NTH,
+    SUBGROUP,
+    WEIGHT,
+    ItemSource,
+    Table,
+    build_weight_sums,
+    has_weight,
+    read_cell_sums,
+)
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.scale import Scale
+from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.scale.labels import is_missing
+from ordinate.summaries.counting import CellSums
+from ordinate.summaries.tabulation import MissingPolicy, make_missing_groups_error
+
+Array = NDArray[Any]
+
+
+class CountedCells:
+    """The cells of items, as their engine counted them.
+
+    `titles` says which columns there are, by role: what people call them. `sides` are those of
+    labels. `verb` says what the items are for, in errors.
+    """
+
+    def __init__(
+        self,
+        items: ItemSource,
+        titles: Mapping[str, str],
+        sides: Sequence[str],
+        spelling: LabelSpelling,
+        verb: str,
+    ) -> None:
+        self.items, self.titles, self.spelling = items, titles, spelling
+        self.places = RowLocator(items, spelling, titles.get(WEIGHT))
+        self.notes: list[str] = []
+        self.table = self._count(sides, verb)
+        self.sums: CellSums = read_cell_sums(self.table)
+        self.clusters = number_clusters(self.table)
+        self.sides = {side: factorize_column(self.table[side]) for side in sides}
+        self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
+
+    def _count(self, sides: Sequence[str], verb: str) -> Table:
+        """Count inside the engine, and leave out what gold does not know."""
+        weighted, keyed = WEIGHT in self.titles, self.items.keyed
+        groups = [role for role in (SUBGROUP, CLUSTER) if role in self.titles]
+        sums = build_weight_sums(weighted=weighted, keyed=keyed)
+        if CLUSTER in groups and self.items.ordered:
+            sums[NTH] = Aggregate("min", column(NTH))
+        joined = [IN_GOLD, IN_PREDICTED] if keyed else []
+        where = has_weight(keyed=keyed) if weighted else None
+        table = self.items.sum_by([*sides, *groups, *joined], sums, where)
+        if weighted and table["wrong"].any():
+            self.places.check_weights()
+        self.match_counts = _count_joined_items(table) if keyed else None
+        known = table[IN_GOLD].astype(bool) if keyed else slice(None)
+        found = {name: cells[known] for name, cells in table.items()}
+        if not len(found["items"]):
+            self.places.refuse_no_items(verb)
+        return found
+
+    def encode(self, scale: Scale | None) -> tuple[Scale, dict[str, Array]]:
+        """Return the scale, and the levels of each side; K is a missing label."""
+        seen = {label for side in self.sides.values() for label in side.values}
+        scale = self.spelling.find_scale(scale, seen, self.notes)
+        levels = {}
+        for side, found in self.sides.items():
+            strange = self.spelling.find_off_scale_labels(scale, found.values)
+            self.places.refuse_off_scale_labels(scale, side, strange, self.titles[side])
+            positions = self.spelling.encode_labels(scale, found.values)[: len(found.values)]
+            levels[side] = positions[found.codes]
+            lacking = np.flatnonzero(positions == len(scale))
+            self.unlabelled[side] = [found.values[k] for k in lacking]
+        return scale, levels
+
+    @property
+    def alone(self) -> Array:
+        """Which cells have no cluster."""
+        return self.clusters.codes == len(self.clusters.values)
+
+    def find_missing_labels(self, side: str) -> list[str]:
+        """Return the first places without a label."""
+        return self.places.find_missing_labels(side, self.unlabelled[side])
+
+    def refuse_missing_clusters(self, missing: MissingPolicy) -> None:
+        """Refuse items without a cluster, unless they are left out."""
+        if self.alone.any() and missing != "drop":
+            count, n = int(self.sums.items[self.alone].sum()), int(self.sums.items.sum())
+            places = self.places.find_empty_cells(CLUSTER)
+            raise make_missing_groups_error(count, n, f"column {self.titles[CLUSTER]!r}", places)
+
+
+def number_clusters(table: Table) -> Groups:
+    """Return the clusters in the order in which they appear, where there is one, or sorted.
+
+    Items without a cluster have the number after the last.
+    """
+    if CLUSTER not in table:
+        return Groups([None], np.zeros(len(table["items"]), np.int64))
+    found = factorize_column(table[CLUSTER])
+    if NTH in table:
+        first = np.full(len(found.values), np.inf)
+        np.minimum.at(first, found.codes, table[NTH])
+        order = np.argsort(first, kind="stable").tolist()
+    else:
+        order = _sort_values(found.values)
+    return _renumber(found, [k for k in order if not is_missing(found.values[k])])
+
+
+def number_subgroups(table: Table) -> Groups:
+    """Return the subgroups, sorted; items without one are the last."""
+    if SUBGROUP not in table:
+        return Groups([None], np.zeros(len(table["items"]), np.int64))
+    found = factorize_column(table[SUBGROUP])
+    return _renumber(found, _sort_values(found.values))
+
+
+def _sort_values(values: list[Any]) -> list[int]:
+    """Return the order of values, missing ones last."""
+    try:
+        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), values[k]))
+    except TypeError:
+        return sorted(range(len(values)), key=lambda k: (is_missing(values[k]), str(values[k])))
+
+
+def _renumber(groups: Groups, order: list[int]) -> Groups:
+    """Return the groups in another order; those that it lacks come after the last."""
+    number = np.full(len(groups.values), len(order))
+    number[order] = np.arange(len(order))
+    return Groups([groups.values[k] for k in order], number[groups.codes])
+
+
+def _count_joined_items(table: Table) -> dict[str, int]:
+    in_gold, in_predicted = (table[name].astype(bool) for name in (IN_GOLD, IN_PREDICTED))
+    found = {"matched": in_gold & in_predicted, "missing": ~in_predicted, "unknown": ~in_gold}
+    return {name: int(table["items"][where].sum()) for name, where in found.items()}

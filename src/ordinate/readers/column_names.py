@@ -1,0 +1,97 @@
+"""The columns of a table: found by their names, and suggested where a name is not there."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.scale import Scale
+from ordinate.scale.labels import normalize_label
+
+USUAL_COLUMN_NAMES = {
+    "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
+    "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
+}
+MOST_COLUMNS_LISTED = 12  # columns named in an error
+
+
+class NamedColumns(Protocol):
+    """A file, a frame or a query, by its name and those of its columns."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def columns(self) -> Collection[str]:
+        """The names of its columns."""
+
+
+def find_column(
+    role: str,
+    named: str | None,
+    source: NamedColumns,
+    notes: list[str],
+    *,
+    usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
+    content: str = "",
+) -> str:
+    """Return the column of a role: the one named, or the only one with a usual name."""
+    if named is not None:
+        return named
+    found = [column for column in source.columns if column.lower() in usual_names[role]]
+    if len(found) != 1:
+        raise BadInput(
+            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
+            f"--{role}. " + format_columns(source.columns)
+        )
+    note = f"The {role} column was not named; {found[0]!r} was taken."
+    if note not in notes:
+        notes.append(note)
+    return found[0]
+
+
+def check_column(
+    source: str, column: str, columns: Iterable[str], others: Collection[str] = ()
+) -> None:
+    """Refuse a column that is not there, and say what is.
+
+    The `others` that were named with it are no other spelling of it.
+    """
+    known = list(columns)
+    if column in known:
+        return
+    hint = suggest_names(column, [name for name in known if name not in others])
+    hint = hint or " " + format_columns(known)
+    if any(column.lower() == other.lower() for other in known):
+        hint += " Upper and lower case count."
+    raise BadInput(f"{source} has no column {shorten(column)}.{hint}")
+
+
+def expand_columns(
+    named: tuple[str, ...], source: NamedColumns, scale: Scale | None = None
+) -> tuple[str, ...]:
+    """Return the columns of probabilities: those named, or those that start with a prefix.
+
+    Where the scale is known, columns that have no level after the prefix are others.
+    """
+    if len(named) > 1:
+        return named
+    (prefix,) = named
+    found = tuple(column for column in source.columns if column.startswith(prefix))
+    if scale is not None:
+        levels = {normalize_label(label) for label in scale.labels}
+        found = tuple(name for name in found if name[len(prefix) :] in levels) or found
+    if len(found) < 2:
+        raise BadInput(
+            f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
+            "name one for each level, or what they all start with. "
+            + format_columns(source.columns)
+        )
+    return found
+
+
+def format_columns(columns: Iterable[str]) -> str:
+    """Return a sentence with the columns of a file."""
+    names = [shorten(column) for column in columns]
+    more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
+    return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."

@@ -1,0 +1,194 @@
+"""Queries of databases: what is counted is counted there, in plain SQL around the user's query."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
+from ordinate.readers.duckdb_connection import import_duckdb
+from ordinate.readers.expressions import ANSI, Aggregate, Expression, column
+from ordinate.readers.items import Table
+
+T = TypeVar("T")
+LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A query, and the connection (PEP 249 or ADBC) on which it runs.
+
+    >>> import sqlite3
+    >>> connection = sqlite3.connect(":memory:")
+    >>> Query(connection, "select 'B1' as level, 'B2' as guess;").columns
+    ['level', 'guess']
+    """
+
+    connection: Any = field(repr=False)
+    text: str
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.connection, "cursor"):
+            raise BadOption(
+                f"{type(self.connection).__name__} is no connection of a database (PEP 249): it "
+                "has no cursor()."
+            )
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"the query {shorten(' '.join(self.text.split()))}"
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return self.read(
+            f"SELECT * FROM ({self.inner}) AS asked WHERE 1 = 0",
+            lambda cursor: [part[0] for part in cursor.description],
+        )
+
+    @property
+    def inner(self) -> str:
+        """The query as a part of another one; a comment at its end goes no further than it."""
+        return LAST_SEMICOLON.sub("", self.text) + "\n"
+
+    def read(self, sql: str, fetch: Callable[[Any], T]) -> T:
+        """Return what a query around this one gives, or say what is wrong with it."""
+        try:
+            cursor = self.connection.cursor()
+            try:
+                cursor.execute(sql)
+                return fetch(cursor)
+            finally:
+                cursor.close()
+        except Exception as problem:
+            reason = " ".join(str(problem).split())[:300].rstrip(".")
+            raise BadInput(f"{self.name} failed: {type(problem).__name__}: {reason}.") from problem
+
+
+@dataclass(frozen=True)
+class QueryItems:
+    """Items of a query, whose columns are named by their roles."""
+
+    query: Query
+    roles: Mapping[str, str]
+    keyed: bool = False
+    ordered: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people call the query."""
+        return self.query.name
+
+    @property
+    def _items(self) -> str:
+        quote = ANSI.quote_identifier
+        selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
+        return f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+
+    def sum_by(
+        self,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None = None,
+    ) -> Table:
+        """Return the sums over the items that share all keys, as the database finds them."""
+        quote = ANSI.quote_identifier
+        listed = [quote(key) for key in keys]
+        taken = [f"{x.kind}({x.of.to_sql(ANSI)}) AS {quote(n)}" for n, x in sums.items()]
+        condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
+        rows = self._fetch(
+            f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "
+            f"GROUP BY {', '.join(listed)}"
+        )
+        cells = np.empty((len(rows), len(keys) + len(sums)), object)
+        cells[:] = [tuple(row) for row in rows] if rows else cells
+        numbers = {
+            name: np.array([float(x or 0) for x in cells[:, len(keys) + k]])
+            for k, name in enumerate(sums)
+        }
+        return {key: cells[:, k] for k, key in enumerate(keys)} | numbers
+
+    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+        """Return some places where a condition holds, and what stands there."""
+        place = f", {column('id').to_sql(ANSI)}" if "id" in self.roles else ""
+        rows = self.query.read(
+            f"SELECT {shown.to_sql(ANSI)}{place} FROM {self._items} WHERE {where.to_sql(ANSI)}",
+            lambda cursor: cursor.fetchmany(limit),
+        )
+        return [(f"id {row[1]}" if place else "a row", row[0]) for row in rows]
+
+    def _fetch(self, sql: str) -> list[Sequence[Any]]:
+        return self.query.read(sql, lambda cursor: cursor.fetchall())
+
+
+# --- addresses of databases ----------------------------------------------------------------------
+
+
+@contextmanager
+def connect_database(url: str) -> Iterator[Any]:
+    """Give a connection that reads a database; its password is in no message."""
+    kind, _, place = url.partition("://")
+    if kind not in CONNECTORS or not place:
+        raise BadOption(
+            f"{shorten(hide_password(url))} is no address of a database that can be read: "
+            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, connect in Python: "
+            "ordinate.evaluate_sql(connection, query, …)."
+        )
+    try:
+        connection = CONNECTORS[kind](url, place.removeprefix("/"))
+    except MissingExtra:
+        raise
+    except Exception as problem:  # noqa: BLE001 - any driver, each with errors of its own
+        password = urlsplit(url).password
+        reason = " ".join(str(problem).split())[:300].rstrip(".")
+        reason = reason.replace(password, "…") if password else reason
+        raise BadInput(f"{hide_password(url)} cannot be opened: {reason}.") from None
+    with closing(connection):
+        yield connection
+
+
+def hide_password(url: str) -> str:
+    """Return an address without the password.
+
+    >>> hide_password("postgresql://ann:secret@host:5432/essays")
+    'postgresql://ann@host:5432/essays'
+    """
+    return re.sub(r"://([^:/@]*):.*@", r"://\1@", url)
+
+
+def _connect_sqlite(url: str, path: str) -> Any:
+    import sqlite3  # noqa: PLC0415 - few need it
+
+    del url
+    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _connect_duckdb(url: str, path: str) -> Any:
+    del url
+    return import_duckdb().connect(str(Path(path)), read_only=True)
+
+
+def _connect_postgres(url: str, path: str) -> Any:
+    del path
+    try:
+        from psycopg import connect
+    except ImportError:
+        raise MissingExtra(
+            "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
+        ) from None
+    return connect(url)
+
+
+CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {
+    "sqlite": _connect_sqlite,
+    "duckdb": _connect_duckdb,
+    "postgresql": _connect_postgres,
+    "postgres": _connect_postgres,
+}

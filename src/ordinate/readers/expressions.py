@@ -1,0 +1,217 @@
+"""Expressions over columns, written once: as SQL for databases, by narwhals for data frames."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Constant = str | float | int | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """An operator and what it is applied to.
+
+    >>> weight = column("weight")
+    >>> (weight.is_missing() | (weight != 0)).to_sql(ANSI)
+    '(("weight" IS NULL) OR ("weight" <> 0))'
+    """
+
+    operator: str
+    operands: tuple[Any, ...]
+
+    def to_sql(self, dialect: "Dialect") -> str:
+        """Return SQL."""
+        if self.operator == "sql":
+            return f"({self.operands[0]})"
+        if self.operator == "column":
+            return dialect.quote_identifier(self.operands[0])
+        if self.operator == "constant":
+            return dialect.format_constant(self.operands[0])
+        template = dialect.templates.get(self.operator, OPERATORS[self.operator].sql)
+        return template.format(*(x.to_sql(dialect) for x in self.operands))
+
+    def to_narwhals(self) -> Any:
+        """Return an expression of narwhals."""
+        if self.operator == "column":
+            return _narwhals().col(self.operands[0])
+        if self.operator == "constant":
+            return _narwhals().lit(self.operands[0])
+        return OPERATORS[self.operator].apply(*(x.to_narwhals() for x in self.operands))
+
+    def __add__(self, other: Any) -> "Expression":
+        return _apply("+", self, other)
+
+    def __sub__(self, other: Any) -> "Expression":
+        return _apply("-", self, other)
+
+    def __mul__(self, other: Any) -> "Expression":
+        return _apply("*", self, other)
+
+    def __truediv__(self, other: Any) -> "Expression":
+        return _apply("/", self, other)
+
+    def __eq__(self, other: object) -> "Expression":  # type: ignore[override] # an expression
+        return _apply("=", self, other)
+
+    def __ne__(self, other: object) -> "Expression":  # type: ignore[override] # an expression
+        return _apply("<>", self, other)
+
+    def __lt__(self, other: Any) -> "Expression":
+        return _apply("<", self, other)
+
+    def __gt__(self, other: Any) -> "Expression":
+        return _apply(">", self, other)
+
+    def __ge__(self, other: Any) -> "Expression":
+        return _apply(">=", self, other)
+
+    def __and__(self, other: Any) -> "Expression":
+        return _apply("and", self, other)
+
+    def __or__(self, other: Any) -> "Expression":
+        return _apply("or", self, other)
+
+    def __invert__(self) -> "Expression":
+        return _apply("not", self)
+
+    __hash__ = None  # type: ignore[assignment] # equality makes an expression
+
+    def is_missing(self) -> "Expression":
+        """Tell whether there is no value."""
+        return _apply("is missing", self)
+
+    def is_finite(self) -> "Expression":
+        """Tell whether a number is neither NaN nor infinite."""
+        return _apply("is finite", self)
+
+    def is_in(self, values: Iterable[Constant]) -> "Expression":
+        """Tell whether it is one of some values, of which there is at least one."""
+        return _join_by_or([self == value for value in values])
+
+    def floor(self) -> "Expression":
+        """Return the largest integer that is not larger."""
+        return _apply("floor", self)
+
+    def to_number(self) -> "Expression":
+        """Return a number of double precision."""
+        return _apply("number", self)
+
+
+def sql(text: str) -> Expression:
+    """Return what one dialect alone knows."""
+    return Expression("sql", (text,))
+
+
+def column(name: str) -> Expression:
+    """Return a column."""
+    return Expression("column", (name,))
+
+
+ALWAYS = Expression("constant", (True,))
+
+
+def constant(value: Constant) -> Expression:
+    """Return a constant."""
+    return Expression("constant", (value,))
+
+
+def choose(condition: Expression, value: Any, otherwise: Any) -> Expression:
+    """Return one value where a condition holds, and another where not."""
+    return _apply("choose", condition, value, otherwise)
+
+
+def _apply(name: str, *given: Any) -> Expression:
+    return Expression(name, tuple(x if isinstance(x, Expression) else constant(x) for x in given))
+
+
+def _join_by_or(parts: list[Expression]) -> Expression:
+    """Return a balanced tree: engines refuse, or take long for, conditions that are deep."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return _join_by_or(parts[:half]) | _join_by_or(parts[half:])
+
+
+# --- aggregates ----------------------------------------------------------------------------------
+
+
+class Aggregate(NamedTuple):
+    """What is taken over the rows of a group: the count, sum, min or max of something."""
+
+    kind: str
+    of: Expression
+
+
+COUNT = Aggregate("count", constant(1))
+
+
+def count_where(condition: Expression) -> Aggregate:
+    """Count the rows for which a condition holds."""
+    return Aggregate("sum", choose(condition, 1, 0))
+
+
+# --- what operators are, in SQL and for data frames ----------------------------------------------
+
+
+class Operator(NamedTuple):
+    """A template of SQL, and a function of expressions of narwhals."""
+
+    sql: str
+    apply: Callable[..., Any]
+
+
+def _narwhals() -> Any:
+    from narwhals.stable import v2  # takes as long to import as NumPy
+
+    return v2
+
+
+def _choose(condition: Any, value: Any, otherwise: Any) -> Any:
+    return _narwhals().when(condition).then(value).otherwise(otherwise)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "+": Operator("({} + {})", operator.add),
+    "-": Operator("({} - {})", operator.sub),
+    "*": Operator("({} * {})", operator.mul),
+    "/": Operator("({} / {})", operator.truediv),
+    "=": Operator("({} = {})", operator.eq),
+    "<>": Operator("({} <> {})", operator.ne),
+    "<": Operator("({} < {})", operator.lt),
+    ">": Operator("({} > {})", operator.gt),
+    ">=": Operator("({} >= {})", operator.ge),
+    "and": Operator("({} AND {})", operator.and_),
+    "or": Operator("({} OR {})", operator.or_),
+    "not": Operator("(NOT {})", operator.invert),
+    "is missing": Operator("({} IS NULL)", lambda x: x.is_null()),
+    # NaN and infinity, less themselves, are NaN.
+    "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
+    "floor": Operator("floor({})", lambda x: x.floor()),
+    "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
+    "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How an engine writes SQL: the operators that it writes in another way than the standard."""
+
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+    def quote_identifier(self, name: str) -> str:
+        """Return a name."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def format_constant(self, value: Constant) -> str:
+        """Return a constant, a string with its quotes; DuckDB's end at a NUL."""
+        if value is None:
+            return "NULL"
+        if isinstance(value, str):
+            parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
+            return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+        return f"({int(value)} = 1)" if isinstance(value, bool) else repr(value)
+
+
+ANSI = Dialect()
+DUCKDB = Dialect({"number": "TRY_CAST({} AS DOUBLE)", "is finite": "isfinite({})"})

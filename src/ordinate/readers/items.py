@@ -1,0 +1,93 @@
+"""Items, wherever they are: what is asked of a source, which sums up where the data lie."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.readers.expressions import COUNT, Aggregate, Expression, column, count_where
+from ordinate.summaries.counting import HEAVIEST_WEIGHT, CellSums
+
+Array = NDArray[Any]
+Table = dict[str, Array]  # columns of a few rows: keys as objects, None where missing, and numbers
+
+# Columns of items, by role.
+GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
+SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
+IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
+ROLES = {  # of arguments that name columns
+    "gold": GOLD,
+    "predicted": PREDICTED,
+    "weights": WEIGHT,
+    "by": SUBGROUP,
+    "groups": CLUSTER,
+    "second_rater": SECOND,
+}
+
+
+class ItemSource(Protocol):
+    """Items of a file, a frame or a database, whose columns are named by their roles.
+
+    `keyed` items were joined by an id, and may lack gold or a prediction (`in_gold`,
+    `in_predicted`); `ordered` ones have a place (`nth`) each.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call the data."""
+
+    @property
+    def keyed(self) -> bool:
+        """Whether items were joined by an id."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether items have a place each."""
+
+    def sum_by(
+        self,
+        keys: Sequence[str],
+        sums: Mapping[str, Aggregate],
+        where: Expression | None = None,
+    ) -> Table:
+        """Return the sums over the items that share all keys, a row for each."""
+
+    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+        """Return the first places where a condition holds, and what stands there."""
+
+
+def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:
+    """Return what `CellSums` need, and how many weights are none."""
+    if not weighted:
+        return {"items": COUNT}
+    weight = column(WEIGHT).to_number()
+    wrong = is_wrong_weight(weight)
+    return {
+        "items": COUNT,
+        "weight": Aggregate("sum", weight),
+        "square": Aggregate("sum", weight * weight),
+        "fractions": count_where(weight != weight.floor()),
+        "wrong": count_where(column(IN_GOLD) & wrong if keyed else wrong),
+    }
+
+
+def is_wrong_weight(weight: Expression) -> Expression:
+    """Tell whether a weight is no finite number of at least 0, or too large to be squared."""
+    return weight.is_missing() | ~(weight.is_finite() & (weight >= 0) & (weight < HEAVIEST_WEIGHT))
+
+
+def has_weight(*, keyed: bool) -> Expression:
+    """Tell whether an item counts: one of weight 0 does not exist; wrong ones are counted."""
+    weight = column(WEIGHT).to_number()
+    there = weight.is_missing() | (weight != 0)
+    return ~column(IN_GOLD) | there if keyed else there
+
+
+def read_cell_sums(table: Table) -> CellSums:
+    """Return the sums of each row of a table."""
+    items = table["items"].astype(np.int64)
+    if "weight" not in table:
+        return CellSums(items, items.astype(float), items.astype(float))
+    weights, squares = (table[name].astype(float) for name in ("weight", "square"))
+    return CellSums(items, weights, squares, table["fractions"].astype(np.int64))

@@ -1,0 +1,198 @@
+"""Tables that people hand over: data frames of any library, and queries of databases."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadOption
+from ordinate.readers.column_names import check_column, expand_columns
+from ordinate.readers.databases import Query, QueryItems
+from ordinate.readers.frame_items import FrameItems
+from ordinate.readers.items import ItemSource
+from ordinate.scale import Scale, resolve_scale
+from ordinate.scale.detection import find_carried_scale
+from ordinate.scale.encoding import rename_labels
+from ordinate.summaries.probabilities import find_most_probable_labels
+from ordinate.summaries.tabulation import convert_to_numbers
+
+CARRIED_SCALE = "The scale is the order that the column declares."
+
+
+@dataclass(frozen=True)
+class GivenColumns:
+    """Columns by argument, as they were given: at hand, or those of a table.
+
+    `names` is what the `table` calls them. Of a lazy one none is at hand: its engine is asked.
+    """
+
+    columns: Mapping[str, Any]
+    names: Mapping[str, str]
+    table: "ColumnTable | LazyTable | None" = None
+
+    def __getitem__(self, argument: str) -> Any:
+        """Return a column, None where there is none."""
+        return self.columns.get(argument)
+
+    def rename_labels(
+        self, renamed: Mapping[str, Any] | None, arguments: Iterable[str]
+    ) -> "GivenColumns":
+        """Return the columns at hand with other labels in the place of some."""
+        if not renamed:
+            return self
+        labels = {
+            x: rename_labels(self.columns[x], renamed) for x in arguments if x in self.columns
+        }
+        return replace(self, columns={**self.columns, **labels})
+
+    def find_scale(self, declared: Any, arguments: Iterable[str]) -> Scale:
+        """Return the declared scale, the one that columns carry, or the one preset that fits."""
+        return resolve_scale(declared, *(self[x] for x in arguments if self[x] is not None))
+
+    def add_probabilities(self, probabilities: Any, columns: Any, scale: Scale) -> "GivenColumns":
+        """Return the columns with a table of probabilities, or those that were named.
+
+        Without predictions, the most probable levels are taken.
+        """
+        columns = None if columns is None else list(columns)
+        if isinstance(self.table, ColumnTable):
+            named = (probabilities,) if isinstance(probabilities, str) else tuple(probabilities)
+            columns = list(expand_columns(named, self.table, scale))
+            probabilities = self.table.take_matrix(columns)
+        more = {"probabilities": probabilities, "columns": columns}
+        if self["predicted"] is None:
+            more["predicted"] = find_most_probable_labels(scale, probabilities, columns)
+        return replace(self, columns={**self.columns, **more})
+
+
+def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:
+    """Return the columns of a table that were named, or columns as they were given.
+
+    Without a table, `data` itself may be the `first` column.
+
+    >>> take_columns([1, 2], "gold", gold=None, predicted=[2, 2])["gold"]
+    [1, 2]
+    >>> take_columns({"level": [1, 2]}, "gold", gold="level")["gold"]
+    [1, 2]
+    """
+    named = {argument: column for argument, column in given.items() if column is not None}
+    if not is_table(data):
+        if data is not None and first in named:
+            raise BadOption(f"Pass {first} once: first, or as {first}=…, or name it of a table.")
+        return GivenColumns(named if data is None else {first: data, **named}, {})
+    names = {argument: _check_name(argument, column) for argument, column in named.items()}
+    table = open_table(data)
+    for name in names.values():
+        check_column(table.name, name, table.columns)
+    if isinstance(table, LazyTable):
+        return GivenColumns({}, names, table)
+    return GivenColumns({x: table.take_column(name) for x, name in names.items()}, names, table)
+
+
+def _check_name(argument: str, column: Any) -> str:
+    if isinstance(column, str):
+        return column
+    kind = "a column" if isinstance(column, Iterable) else type(column).__name__
+    raise BadOption(
+        f"With a table, {argument}=… is the name of one of its columns, not {kind}. Put the "
+        "column into the table, or pass columns alone."
+    )
+
+
+def refuse_unnamed_columns(names: Mapping[str, str], *needed: str) -> None:
+    """Refuse a table of which a column that is needed was not named."""
+    for argument in needed:
+        if argument not in names:
+            raise BadOption(f"Which column of the table is {argument}? Name it: {argument}=….")
+
+
+def is_table(data: Any) -> bool:
+    """Tell whether data are a table, and not a column."""
+    # Arrays and everybody's series have no columns: nothing is imported to ask.
+    return isinstance(data, (Query, Mapping)) or any(
+        hasattr(data, mark)
+        for mark in ("collect_schema", "column_names", "read_next_batch", "columns")
+    )
+
+
+def open_table(data: Any) -> "ColumnTable | LazyTable":
+    """Return the table of a data frame, a mapping of columns, or a query."""
+    if isinstance(data, Query):
+        return LazyTable(data, data.name, dict.fromkeys(data.columns))
+    if isinstance(data, Mapping):
+        return ColumnTable(data, list(data), "the table")
+    return _open_frame(data)
+
+
+def _open_frame(data: Any) -> "ColumnTable | LazyTable":
+    from narwhals.stable import v2 as narwhals
+
+    library = type(data).__module__.partition(".")[0].removeprefix("_")
+    if hasattr(data, "read_next_batch"):  # batches of Arrow, which are given once
+        data = data.read_all()
+    try:
+        frame = narwhals.from_native(data)
+    except TypeError:
+        raise BadInput(
+            f"{type(data).__name__} of {library} is no table that can be read. Pass a frame of "
+            "pandas, Polars, PyArrow, DuckDB, Ibis, Dask or PySpark, or columns."
+        ) from None
+    name = f"the {library} frame"
+    if not isinstance(frame, narwhals.LazyFrame):
+        return ColumnTable(frame, frame.columns, name)
+    schema = frame.collect_schema()
+    orders = {column: getattr(kind, "categories", None) for column, kind in schema.items()}
+    return LazyTable(frame, name, orders)
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """A mapping of columns, or an eager frame of narwhals."""
+
+    frame: Any
+    columns: Sequence[str]
+    name: str
+
+    def take_column(self, name: str) -> Any:
+        """Return a column as its own library has it."""
+        found = self.frame[name]
+        return found if isinstance(self.frame, Mapping) else found.to_native()
+
+    def take_matrix(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of numbers side by side."""
+        for name in names:
+            check_column(self.name, name, self.columns)
+        columns = (convert_to_numbers(self.take_column(name), name) for name in names)
+        return np.column_stack(list(columns))
+
+
+@dataclass(frozen=True)
+class LazyTable:
+    """A lazy frame of narwhals, or a query: its engine is asked for sums.
+
+    `columns` says of each column which labels it declares, lowest first, if it does.
+    """
+
+    rows: Any
+    name: str
+    columns: Mapping[str, Sequence[Any] | None]
+
+    def find_scale(
+        self, declared: Any, columns: Iterable[str]
+    ) -> tuple[Scale | None, tuple[str, ...]]:
+        """Return the declared scale, or the one that columns carry, and what to say of it."""
+        if declared is not None:
+            return Scale.of(declared), ()
+        carried = find_carried_scale(self.columns[name] for name in columns)
+        return carried, () if carried is None else (CARRIED_SCALE,)
+
+    def open_items(self, roles: Mapping[str, str]) -> ItemSource:
+        """Return its items, with columns named by their roles."""
+        if isinstance(self.rows, Query):
+            return QueryItems(self.rows, roles)
+        from narwhals.stable import v2 as narwhals
+
+        named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
+        return FrameItems(named, self.name, identified="id" in roles)

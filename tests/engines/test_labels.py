@@ -1,0 +1,144 @@
+"""The same evaluation and comparison over every engine."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ordinate
+from ordinate.errors import BadInput, BadWeights, MissingLabels, OffScale
+from ordinate.summaries import ConfusionMatrix
+
+
+def make_rows(levels: int, n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(levels)
+    gold = rng.integers(levels, size=n)
+    near, far = (np.clip(gold + rng.integers(-1, 2, n), 0, levels - 1) for _ in range(2))
+    return pd.DataFrame(
+        {
+            "level": gold.astype(str),
+            "guess": near.astype(str),
+            "rival": far.astype(str),
+            "language": rng.choice(["de", "en", "it"], n),
+            "writer": rng.integers(20, size=n),
+            "weight": rng.integers(0, 5, n) / 2.0,
+        }
+    )
+
+
+COLUMNS = {"weights": "weight", "by": "language", "groups": "writer"}
+
+
+@pytest.mark.parametrize("levels", [2, 50])
+def test_every_engine_counts_the_same(engine, levels):
+    rows = make_rows(levels)
+    scale = f"0..{levels - 1}"
+    found = ordinate.evaluate(
+        engine.make(rows), gold="level", predicted="guess", scale=scale, interval=None, **COLUMNS
+    )
+    counted = ConfusionMatrix.of(rows["level"], rows["guess"], scale, rows["weight"])
+    assert (found.confusion_matrix.items == counted.items).all()
+    assert (found.confusion_matrix.weights == counted.weights).all()  # halves are exact
+    assert (found.origin.gold, found.origin.predicted) == ("level", "guess")
+    assert set(found.by) == {"de", "en", "it"}
+    for language, part in rows.groupby("language"):
+        own = ConfusionMatrix.of(part["level"], part["guess"], scale, part["weight"])
+        assert (found.by[language].confusion_matrix.items == own.items).all()
+
+
+def test_every_engine_has_the_same_clusters(engine):
+    rows = make_rows(5)
+    told = {"gold": "level", "predicted": "guess", "scale": "0..4", "groups": "writer"}
+    found, usual = (ordinate.evaluate(x, **told) for x in (engine.make(rows), rows))
+    assert found.groups == usual.groups == 20
+    for name, score in usual.metrics.items():
+        other = found.metrics[name]
+        for part in ("value", "low", "high"):
+            ours, theirs = getattr(score.estimate, part), getattr(other.estimate, part)
+            assert ours == pytest.approx(theirs, rel=1e-12, nan_ok=True)
+
+
+def test_every_engine_averages_over_cases(engine):
+    rows = make_rows(5)
+    told = {"gold": "level", "predicted": "guess", "scale": "0..4", "average_over": "language"}
+    found, usual = (ordinate.evaluate(x, **told) for x in (engine.make(rows), rows))
+    ours, theirs = (x.case_averages.metrics["cem_ord"] for x in (found, usual))
+    assert sorted(ours.values) == pytest.approx(sorted(theirs.values), rel=1e-12)
+
+
+def test_every_engine_compares_the_same(engine):
+    rows = make_rows(5)
+    found = ordinate.compare(
+        engine.make(rows), ["guess", "rival"], "0..4", gold="level", weights="weight", resamples=100
+    )
+    usual = ordinate.compare(
+        rows["level"],
+        {"guess": rows["guess"], "rival": rows["rival"]},
+        "0..4",
+        weights=rows["weight"],
+        resamples=100,
+    )
+    assert found.panel.rows.tolist() == usual.panel.rows.tolist()
+    assert found.panel.items.tolist() == usual.panel.items.tolist()
+    assert found.panel.weights.tolist() == usual.panel.weights.tolist()
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_missing_labels_are_treated_as_asked(engine, empty):
+    rows = make_rows(3)
+    rows.loc[[3, 7], "guess"] = empty
+    rows.loc[5, "level"] = empty
+    table = engine.make(rows)
+    told = {"gold": "level", "predicted": "guess", "scale": "0..2", "interval": None}
+    with pytest.raises(MissingLabels, match="1 of 400 gold labels are missing"):
+        ordinate.evaluate(table, **told)
+    found = ordinate.evaluate(engine.make(rows), missing="drop", **told)
+    assert (found.confusion_matrix.n, found.confusion_matrix.dropped) == (397, 3)
+
+
+def test_labels_are_renamed_first(engine):
+    rows = make_rows(3)
+    rows["guess"] = rows["guess"].replace("1", "one")
+    told = {"gold": "level", "predicted": "guess", "scale": "0..2", "interval": None}
+    found = ordinate.evaluate(engine.make(rows), label_map={"one": "1"}, **told)
+    usual = ordinate.evaluate(make_rows(3), **told)
+    assert (found.confusion_matrix.items == usual.confusion_matrix.items).all()
+    with pytest.raises(OffScale, match=r"'one'.*column 'guess'|'one'.*of predicted"):
+        ordinate.evaluate(engine.make(rows), **told)
+
+
+def test_numbers_are_labels_too(engine):
+    rows = make_rows(5)
+    usual = ordinate.evaluate(rows, gold="level", predicted="guess", scale="0..4", interval=None)
+    numbers = rows.astype({"level": "int64", "guess": "float64"})
+    found = ordinate.evaluate(
+        engine.make(numbers), gold="level", predicted="guess", scale="0..4", interval=None
+    )
+    assert (found.confusion_matrix.items == usual.confusion_matrix.items).all()
+
+
+def test_ordered_columns_carry_their_scale(engine):
+    if not engine.ordered:
+        pytest.skip(f"{engine.name} has no columns that declare an order")
+    rows = make_rows(3)
+    names = dict(zip("012", ("low", "mid", "high"), strict=True))
+    order = pd.CategoricalDtype(list(names.values()), ordered=True)
+    ordered = rows.assign(**{x: rows[x].map(names).astype(order) for x in ("level", "guess")})
+    found = ordinate.evaluate(engine.make(ordered), gold="level", predicted="guess", interval=None)
+    usual = ordinate.evaluate(rows, gold="level", predicted="guess", scale="0..2", interval=None)
+    assert found.confusion_matrix.scale.labels == ("low", "mid", "high")
+    assert (found.confusion_matrix.items == usual.confusion_matrix.items).all()
+    assert "order that the column declares" in " ".join(found.origin.notes)
+
+
+def test_a_column_that_is_not_there_is_suggested(engine):
+    with pytest.raises(BadInput, match=r"has no column 'gues'\. Did you mean 'guess'"):
+        ordinate.evaluate(engine.make(make_rows(3)), gold="level", predicted="gues", scale="0..2")
+
+
+def test_wrong_weights_are_refused(engine):
+    rows = make_rows(3)
+    rows.loc[4, "weight"] = -1.0
+    with pytest.raises(BadWeights, match="-1"):
+        ordinate.evaluate(
+            engine.make(rows), gold="level", predicted="guess", scale="0..2", weights="weight"
+        )
