@@ -62,7 +62,7 @@ def write_rows(rows: int, folder: Path) -> None:
     with duckdb.connect() as connection:
         for k in range(files):
             first, last = k * rows // files, (k + 1) * rows // files
-            connection.execute(  # noqa: S608 - its own words
+            connection.execute(
                 f"COPY (SELECT [{labels}][1 + g] AS gold, [{labels}][1 + greatest(0, least(5, g + "
                 "CAST(hash(i + 7) % 3 AS INTEGER) - 1))] AS predicted, "
                 "['de', 'en', 'it'][1 + CAST(hash(i + 1) % 3 AS INTEGER)] AS language "
