@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -74,6 +74,7 @@ class QueryItems:
 
     query: Query
     roles: Mapping[str, str]
+    added: tuple[Mapping[str, Expression], ...] = ()
     keyed: bool = False
     ordered: bool = False
 
@@ -82,11 +83,19 @@ class QueryItems:
         """What people call the query."""
         return self.query.name
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "QueryItems":
+        """Return the items with more columns."""
+        return replace(self, added=(*self.added, columns))
+
     @property
     def _items(self) -> str:
         quote = ANSI.quote_identifier
         selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        return f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        sql = f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        for columns in self.added:
+            more = "".join(f", {x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
+            sql = f"(SELECT items.*{more} FROM {sql}) AS items"
+        return sql
 
     def sum_by(
         self,
@@ -97,7 +106,7 @@ class QueryItems:
         """Return the sums over the items that share all keys, as the database finds them."""
         quote = ANSI.quote_identifier
         listed = [quote(key) for key in keys]
-        taken = [f"{x.kind}({x.of.to_sql(ANSI)}) AS {quote(n)}" for n, x in sums.items()]
+        taken = [f"{x.to_sql(ANSI)} AS {quote(n)}" for n, x in sums.items()]
         condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
         rows = self._fetch(
             f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "

@@ -1,7 +1,7 @@
 """Expressions over columns, written once: as SQL for databases, by narwhals for data frames."""
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -85,6 +85,14 @@ class Expression:
         """Tell whether a number is neither NaN nor infinite."""
         return _apply("is finite", self)
 
+    def is_infinite(self) -> "Expression":
+        """Tell whether a number is infinite, of either sign."""
+        return _apply("is infinite", self)
+
+    def is_text(self) -> "Expression":
+        """Tell whether something stands here that is no number."""
+        return _apply("is text", self)
+
     def is_in(self, values: Iterable[Constant]) -> "Expression":
         """Tell whether it is one of some values, of which there is at least one."""
         return _join_by_or([self == value for value in values])
@@ -92,6 +100,17 @@ class Expression:
     def floor(self) -> "Expression":
         """Return the largest integer that is not larger."""
         return _apply("floor", self)
+
+    def ceil(self) -> "Expression":
+        """Return the smallest integer that is not smaller."""
+        return _apply("ceil", self)
+
+    def ln(self) -> "Expression":
+        """Return the natural logarithm."""
+        return _apply("ln", self)
+
+    def __abs__(self) -> "Expression":
+        return _apply("abs", self)
 
     def to_number(self) -> "Expression":
         """Return a number of double precision."""
@@ -121,6 +140,15 @@ def choose(condition: Expression, value: Any, otherwise: Any) -> Expression:
     return _apply("choose", condition, value, otherwise)
 
 
+def look_up(number: Expression, values: Sequence[float], start: int = 0) -> Expression:
+    """Return the value with a number, of which the first has `start`, by a tree of questions."""
+    if len(set(values)) == 1:
+        return constant(values[0])
+    half = len(values) // 2
+    left, right = look_up(number, values[:half], start), values[half:]
+    return choose(number < start + half, left, look_up(number, right, start + half))
+
+
 def _apply(name: str, *given: Any) -> Expression:
     return Expression(name, tuple(x if isinstance(x, Expression) else constant(x) for x in given))
 
@@ -137,10 +165,19 @@ def _join_by_or(parts: list[Expression]) -> Expression:
 
 
 class Aggregate(NamedTuple):
-    """What is taken over the rows of a group: the count, sum, min or max of something."""
+    """What is taken over the rows of a group: the count, sum, min or max of something.
+
+    A "unit_sum" is one of numbers from -1 to 1, which DuckDB adds up as integers: the order in
+    which its threads come to them changes no digit.
+    """
 
     kind: str
     of: Expression
+
+    def to_sql(self, dialect: "Dialect") -> str:
+        """Return SQL."""
+        template = dialect.templates.get(self.kind, f"{self.kind}({{}})")
+        return template.format(self.of.to_sql(dialect))
 
 
 COUNT = Aggregate("count", constant(1))
@@ -187,7 +224,19 @@ OPERATORS: Mapping[str, Operator] = {
     "is missing": Operator("({} IS NULL)", lambda x: x.is_null()),
     # NaN and infinity, less themselves, are NaN.
     "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
+    # One over infinity is 0; NaN is larger than any number to some engines.
+    "is infinite": Operator(
+        "CASE WHEN abs({0}) > 1e300 THEN 1e0 / {0} = 0 ELSE 1 = 0 END",
+        lambda x: ~(x.is_finite() | x.is_nan()),
+    ),
+    # SQLite takes text for 0, others refuse it.
+    "is text": Operator(
+        "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda x: x != x.cast(_narwhals().Float64)
+    ),
+    "abs": Operator("abs({})", lambda x: x.abs()),
+    "ln": Operator("ln({})", lambda x: x.log()),
     "floor": Operator("floor({})", lambda x: x.floor()),
+    "ceil": Operator("ceil({})", lambda x: x.ceil()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
     "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
 }
@@ -210,8 +259,23 @@ class Dialect:
         if isinstance(value, str):
             parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
             return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
-        return f"({int(value)} = 1)" if isinstance(value, bool) else repr(value)
+        if isinstance(value, bool):
+            return f"({int(value)} = 1)"
+        text = repr(value)  # with an exponent, it is no decimal number, which may be rounded
+        return f"{text}e0" if isinstance(value, float) and "e" not in text else text
 
 
-ANSI = Dialect()
-DUCKDB = Dialect({"number": "TRY_CAST({} AS DOUBLE)", "is finite": "isfinite({})"})
+ANSI = Dialect({"unit_sum": "sum({})"})
+UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
+DUCKDB = Dialect(
+    {
+        "number": "TRY_CAST({} AS DOUBLE)",
+        # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
+        # statistics of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
+        "is finite": "isfinite({})",
+        "is infinite": "CASE WHEN isfinite({0}) THEN false "
+        "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
+        "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",
+        "unit_sum": f"CAST(sum(CAST({{}} * {UNIT} AS BIGINT)) AS DOUBLE) / {UNIT}",
+    }
+)

@@ -1,7 +1,7 @@
 """Items of a data frame of any library that narwhals knows, summed up by its own engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,11 @@ class FrameItems:
     identified: bool = False
     keyed: bool = False
     ordered: bool = False
+
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
+        """Return the items with more columns."""
+        more = {name: each.to_narwhals() for name, each in columns.items()}
+        return replace(self, frame=self.frame.with_columns(**more))
 
     def sum_by(
         self,
@@ -69,7 +74,7 @@ def _take(name: str, kind: str) -> Any:
     from narwhals.stable import v2 as narwhals
 
     values = narwhals.col(name)
-    return {"count": values.sum, "sum": values.sum, "min": values.min, "max": values.max}[kind]()
+    return {"min": values.min, "max": values.max}.get(kind, values.sum)()
 
 
 def _make_cells(series: Any) -> Any:

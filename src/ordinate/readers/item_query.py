@@ -1,7 +1,7 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,12 @@ class FileItems:
         """Whether items were joined by an id."""
         return self.parts[0].keyed
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
+        """Return the items with more columns."""
+        added = "".join(f", {x.to_sql(DUCKDB)} AS {n}" for n, x in columns.items())
+        parts = [replace(x, sql=f"SELECT *{added} FROM ({x.sql})") for x in self.parts]
+        return replace(self, parts=parts)
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -90,8 +96,7 @@ class FileItems:
         part = self.parts[index]
         selected = [quote_identifier(key) for key in keys]
         selected += (
-            f"{each.kind}({each.of.to_sql(DUCKDB)}) AS {quote_identifier(name)}"
-            for name, each in sums.items()
+            f"{each.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, each in sums.items()
         )
         condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
         query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"

@@ -23,6 +23,9 @@ ROLES = {  # of arguments that name columns
     "by": SUBGROUP,
     "groups": CLUSTER,
     "second_rater": SECOND,
+    "target": GOLD,
+    "lower": "lower",
+    "upper": "upper",
 }
 
 
@@ -44,6 +47,9 @@ class ItemSource(Protocol):
     @property
     def ordered(self) -> bool:
         """Whether items have a place each."""
+
+    def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
+        """Return the items with more columns."""
 
     def sum_by(
         self,
