@@ -60,7 +60,7 @@ class NumericCells(RowLocator):
 
     def add_numbers(self) -> ItemSource:
         """Return the items with columns of numbers, and whether an item counts."""
-        aliases = self.numbers.aliases | ({TIMES: WEIGHT} if self.weights else {})
+        aliases = {**self.numbers.aliases, **({TIMES: WEIGHT} if self.weights else {})}
         numbers = {role: column(alias).to_number() for role, alias in aliases.items()}
         return self.items.add_columns(numbers | {USABLE: self._is_usable()})
 

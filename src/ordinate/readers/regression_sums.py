@@ -75,7 +75,7 @@ class RegressionSums:
         self.items = items.add_columns({"e": P - Y} | (SCORES if bounded else {}))
         there = has_weight(keyed=items.keyed) if weighted else None
         self.usable = column(USABLE) if there is None else column(USABLE) & there
-        table = self.items.sum_by([*roles, USABLE], self._list_extremes(roles) | counts, there)
+        table = self.items.sum_by([*roles, USABLE], {**self._list_extremes(roles), **counts}, there)
         self.counts = {name: int(table[name].sum()) for name in counts}
         known = {name: cells[table["given"] > 0] for name, cells in table.items()}
         usable = known[USABLE].astype(bool)
@@ -85,11 +85,13 @@ class RegressionSums:
         self.has_fractional_weights = np.bincount(by, np.where(usable, broken, 0)) > 0
 
     def _list_extremes(self, roles: Sequence[str]) -> dict[str, Aggregate]:
-        largest = {"y_high": Y, "e_high": ERROR}
+        ends = {"y": Y, "e": ERROR}
+        largest = {f"{name}_high": each for name, each in ends.items()}
         largest |= {name: column(name) for name in SCORES} if self.bounded else {}
         largest |= {"w": WEIGHT} if self.weighted else {}
         found = {name: Aggregate("max", each) for name, each in largest.items()}
-        found |= {"y_low": Aggregate("min", Y), "e_low": Aggregate("min", ERROR), "items": COUNT}
+        found |= {f"{name}_low": Aggregate("min", each) for name, each in ends.items()}
+        found["items"] = COUNT
         if self.weighted:
             found["broken"] = count_where(WEIGHT != WEIGHT.floor())
         if CLUSTER in roles and self.items.ordered:
@@ -117,7 +119,7 @@ class RegressionSums:
         middle = {name: self.low[name] + (self.high[name] - self.low[name]) / 2.0 for name in low}
         self.items = self.items.add_columns({SPOT: self.spots.number})
         products = {"total": (), "y": ("u",), "e": ("v",)}
-        table = self._sum([], self._center(middle), self.units, self._weigh(products))
+        table = self._sum([SPOT], self._center(middle), self.units, self._weigh(products))
         return self._read_means(table, middle)
 
     def _read_means(self, table: Table, middle: Mapping[str, Array]) -> float:
@@ -169,7 +171,7 @@ class RegressionSums:
         if by_size:
             columns[BIN] = build_bin(abs(ERROR))
         further = {"items": COUNT} | ({"endless": count_where(ENDLESS)} if self.bounded else {})
-        table = self._sum([*keys.roles, *[BIN] * by_size], columns, units, products, further)
+        table = self._sum([*keys.roles, SPOT, *[BIN] * by_size], columns, units, products, further)
         key = keys.find(table)
         sums = {name: np.bincount(key, table[name].astype(float)) for name in products | further}
         y0, e0 = (self.means[name][self.spots.of_key] for name in ("y", "e"))
@@ -216,7 +218,10 @@ class RegressionSums:
         products: Mapping[str, tuple[str, ...]],
         further: Mapping[str, Aggregate] | None = None,
     ) -> Table:
-        """Return sums of products of columns, none of which is larger than its unit."""
+        """Return sums of products of columns, none of which is larger than its unit.
+
+        Where spots are no keys, units are the same for all of them.
+        """
         if self.weighted:
             columns = {"t": WEIGHT, **columns}
         sizes = {name: _round_up(units[name]) for name in columns if name in units}
@@ -229,9 +234,10 @@ class RegressionSums:
             for name, factors in products.items()
         }
         table = self.items.add_columns(scaled).sum_by(
-            [*keys, SPOT], {**sums, **(further or {})}, self.usable
+            keys, {**sums, **(further or {})}, self.usable
         )
-        place = table[SPOT].astype(int)
+        rows = len(next(iter(table.values())))
+        place = table[SPOT].astype(int) if SPOT in table else np.zeros(rows, int)
         with np.errstate(over="ignore", invalid="ignore"):  # in orders that nobody keeps
             for name, factors in products.items():
                 unit = reduce(mul, (sizes[factor][place] for factor in factors), 1.0)

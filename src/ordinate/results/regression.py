@@ -1,15 +1,15 @@
 """Regression: what predictions of a target are worth, in its own unit."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, MissingLabels
+from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
@@ -24,6 +24,14 @@ from ordinate.inference.regression import (
     is_resampled,
 )
 from ordinate.metrics import Metric, find_metric
+from ordinate.readers.numeric_cells import MissingPolicy
+from ordinate.readers.regression import RegressionData, require_both_bounds, sum_table
+from ordinate.readers.tables import (
+    GivenColumns,
+    LazyTable,
+    refuse_unnamed_columns,
+    take_columns,
+)
 from ordinate.render import Block, Document
 from ordinate.results.arguments import (
     IntervalOption,
@@ -51,12 +59,15 @@ from ordinate.results.regression_text import (
 )
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
 from ordinate.summaries.tabulation import (
+    DROP_HINT,
     ROWS_SHOWN,
     check_same_length,
     convert_to_numbers,
+    find_missing_numbers,
+    make_missing_labels_error,
     match_weights,
 )
 
@@ -76,6 +87,7 @@ UNIT_METRICS = {"rmse", "mae", "median_absolute_error", "max_error", "bias"} | {
     "baseline_mae",
 }
 SQUARED_UNIT_METRICS = {"mse"}
+HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
 MEDIAN_BASELINE, PREVIOUS_BASELINE = "median", "previous value"
 
 
@@ -160,6 +172,55 @@ class RegressionEvaluation(Result):
             groups=None if groups is None else int((groups.items > 0).sum()),
             interval=intervals,
             origin=origin or Origin("target", "predicted"),
+        )
+
+    @classmethod
+    def from_data(
+        cls,
+        found: RegressionData,
+        metrics: MetricSelection = None,
+        *,
+        source: str,
+        unit: str | None = None,
+        normalization: Normalization | None = None,
+        normalized: bool = False,
+        interval: IntervalOption = 0.95,
+        alpha: float = 0.1,
+        interval_metrics: Sequence[Metric] = (),
+    ) -> "RegressionEvaluation":
+        """Evaluate items that were summed up where they are, and their prediction intervals.
+
+        `source` is what they are, such as files; `interval_metrics` are further metrics of
+        prediction intervals. With `normalized`, values are on the scale of the `normalization`.
+        """
+        turn = normalization if normalized else None
+        selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+        intervals = resolve_intervals(interval)
+        result = cls.from_summary(
+            _denormalize(found.moments, turn),
+            selected,
+            unit=unit,
+            normalization=normalization,
+            by=[(name, _denormalize(part, turn)) for name, part in found.by],
+            groups=None if found.groups is None else _denormalize(found.groups, turn),
+            previous=None if found.previous is None else _denormalize(found.previous, turn),
+            interval=intervals,
+            origin=_describe_origin(found, selected, source),
+        )
+        if found.bounds is None:
+            return result
+
+        def score(bounds: PredictionIntervals) -> dict[str, Estimate]:
+            scaled = bounds if turn is None else bounds.scaled(turn.std)
+            return evaluate_prediction_intervals(scaled, alpha, intervals, interval_metrics)
+
+        parts = dict(found.intervals_by_subgroup)
+        return replace(
+            result,
+            prediction_intervals=score(
+                found.bounds if found.intervals_by_group is None else found.intervals_by_group
+            ),
+            by={x: replace(y, prediction_intervals=score(parts[x])) for x, y in result.by.items()},
         )
 
     @classmethod
@@ -300,11 +361,27 @@ class RegressionEvaluation(Result):
         return describe_regression(self)
 
 
+def _denormalize(summary: Moments, normalization: Normalization | None) -> Moments:
+    """Return a summary in the unit of the targets."""
+    if normalization is None:
+        return summary
+    return summary.scaled(normalization.std, normalization.mean)
+
+
+def _describe_origin(found: RegressionData, metrics: Iterable[Metric], source: str) -> Origin:
+    rough = dict.fromkeys(m.name for m in metrics if m.name in HISTOGRAM_METRICS)
+    named = " and ".join(rough)
+    note = f"Of {source}, {named} is at most half a per cent from the exact value."
+    notes = (*found.notes, note) if rough else found.notes
+    return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
+
+
 def evaluate_regression(
-    target: Any,
-    predicted: Any,
+    data: Any = None,
+    predicted: Any = None,
     metrics: MetricSelection = None,
     *,
+    target: Any = None,
     unit: str | None = None,
     weights: Any = None,
     by: Any = None,
@@ -315,10 +392,18 @@ def evaluate_regression(
     lower: Any = None,
     upper: Any = None,
     alpha: float = 0.1,
+    missing: MissingPolicy = "error",
     interval: IntervalOption = 0.95,
     seed: int | None = None,
 ) -> RegressionEvaluation:
     """Evaluate predictions of a regression target, beside constant predictors.
+
+    `data` is a column of targets, beside one of predictions; or a table, of which the other
+    arguments name columns: `evaluate_regression(frame, target="density", predicted="guess")`.
+    Tables are those of `evaluate`; lazy ones are summed up by their own engine.
+
+    `missing` says what becomes of items that lack a value: 'error', or 'drop'. Nulls are missing,
+    and NaN in columns of pandas; any other value that is not finite is an error.
 
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
@@ -329,26 +414,47 @@ def evaluate_regression(
     they are by the jackknife.
     """
     intervals = resolve_intervals(interval, seed=seed)
-    columns = {"targets": target, "predictions": predicted}
-    if lower is not None or upper is not None:
-        columns |= {"lower bounds": lower, "upper bounds": upper}
-    y, p, *bounds = (convert_to_numbers(column, name) for name, column in columns.items())
-    if normalized:
-        if normalization is None:
-            raise BadOption("Values on the normalised scale need their normalization=….")
-        y, p, *bounds = (normalization.denormalize(x) for x in (y, p, *bounds))
+    if missing not in get_args(MissingPolicy):
+        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
+    given = take_columns(
+        data,
+        "target",
+        target=target,
+        predicted=predicted,
+        weights=weights,
+        by=by,
+        groups=groups,
+        order=order,
+        lower=lower,
+        upper=upper,
+    )
+    if normalized and normalization is None:
+        raise BadOption("Values on the normalised scale need their normalization=….")
+    if isinstance(given.table, LazyTable):
+        return RegressionEvaluation.from_data(
+            _sum_lazy_table(
+                given.table, given.names, missing, intervals, normalization, normalized
+            ),
+            metrics,
+            source="a lazy table",
+            unit=unit,
+            normalization=normalization,
+            normalized=normalized,
+            interval=intervals,
+            alpha=alpha,
+        )
     if groups is not None and intervals is not None and intervals.method == STUDENTIZED:
         raise BadOption(f"Leave out groups=…, or the method {STUDENTIZED!r}: it resamples items.")
-    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
-        check_same_length(len(y), len(column), "targets", name)
-    weighing = match_weights(weights, len(y))
-    counted = weighing is None or bool((weighing == np.floor(weighing)).all())
-    clusters = None if groups is None else factorize_column(groups)
-    sides = (bounds[0], bounds[1]) if bounds else None
-    items = _RegressionItems(y, p, sides, weighing, clusters, counted)
-    constants = _compute_constants(y, items.weights, normalization)
-
+    items = _collect_items(given, normalization if normalized else None, missing)
+    by, order = given["by"], given["order"]
     parts = {} if by is None else items.split(factorize_column(by, "by"))
+    previous = None if order is None else _summarise_previous(items, order)
+    if items.absent is not None:
+        if not len(items.rows):
+            raise NoItems(f"There are no items to evaluate: all {len(items.y):,} lack a value.")
+        items = items.select(items.rows, int(items.absent.sum()))
+    constants = _compute_constants(items.y, items.weights, normalization)
+    origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
 
     def evaluate_items(
         part: _RegressionItems, previous: Moments | None = None, parts: int = 1
@@ -363,6 +469,7 @@ def evaluate_regression(
             unit=unit,
             normalization=normalization,
             interval=None if resampled else intervals,
+            origin=origin,
         )
         bounds = part.summarise_bounds()
         if bounds is not None:
@@ -370,7 +477,7 @@ def evaluate_regression(
             result = replace(result, prediction_intervals=found)
         return result if intervals is None or not resampled else part.resample(result, intervals)
 
-    result = evaluate_items(items, None if order is None else _summarise_previous(items, order))
+    result = evaluate_items(items, previous)
     found = {name: evaluate_items(part, parts=len(parts)) for name, part in parts.items()}
     return replace(result, by=found)
 
@@ -397,6 +504,32 @@ def evaluate_prediction_intervals(
     return {name: estimate(m, bounds, intervals.level) for name, m in metrics.items()}
 
 
+def _collect_items(
+    given: GivenColumns, normalization: Normalization | None, missing: MissingPolicy
+) -> "_RegressionItems":
+    """Return the items of columns at hand; with a normalization, values are turned back."""
+    if given.table is not None:
+        refuse_unnamed_columns(given.names, "target", "predicted")
+    if given["target"] is None or given["predicted"] is None:
+        raise BadOption("Pass two columns, targets and predictions, or a table and their names.")
+    require_both_bounds(given["lower"], given["upper"])
+    columns = {"targets": given["target"], "predictions": given["predicted"]}
+    if given["lower"] is not None:
+        columns |= {"lower bounds": given["lower"], "upper bounds": given["upper"]}
+    numbers = [convert_to_numbers(column, name) for name, column in columns.items()]
+    if normalization is not None:
+        numbers = [normalization.denormalize(x) for x in numbers]
+    y, p, *bounds = numbers
+    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
+        check_same_length(len(y), len(column), "targets", name)
+    weights = match_weights(given["weights"], len(y))
+    counted = weights is None or bool((weights == np.floor(weights)).all())
+    clusters = None if given["groups"] is None else factorize_column(given["groups"])
+    sides = (bounds[0], bounds[1]) if bounds else None
+    items = _RegressionItems(y, p, sides, weights, clusters, counted)
+    return items.leave_out_missing(columns, missing)
+
+
 @dataclass(frozen=True)
 class _RegressionItems:
     """Columns of the same items."""
@@ -407,16 +540,40 @@ class _RegressionItems:
     weights: Any
     groups: Groups | None
     counted: bool = True  # whether the weights of all items are counts
+    dropped: int = 0
+    absent: NDArray[np.bool] | None = None  # rows that lack a value
 
     @property
     def rows(self) -> Any:
-        """The rows of the items; a row of weight 0 is none."""
-        return np.flatnonzero(np.ones(len(self.y)) if self.weights is None else self.weights > 0)
+        """The rows of the items; a row of weight 0 is none, nor is one that lacks a value."""
+        there = np.ones(len(self.y), bool) if self.weights is None else self.weights > 0
+        return np.flatnonzero(there if self.absent is None else there & ~self.absent)
+
+    def leave_out_missing(self, columns: Mapping[str, Any], missing: str) -> "_RegressionItems":
+        """Return the items, of which those that lack a value are known, or refuse them."""
+        there = np.zeros(len(self.y), bool)
+        there[self.rows] = True
+        lacking = {name: find_missing_numbers(x) & there for name, x in columns.items()}
+        if self.groups is not None and None in self.groups.values and missing == "drop":
+            lacking["groups"] = there & (self.groups.codes == self.groups.values.index(None))
+        for name, absent in lacking.items():
+            if absent.any() and missing != "drop":
+                rows = [f"row {row + 1}" for row in np.flatnonzero(absent)[:ROWS_SHOWN]]
+                way = f"Leave them out with {DROP_HINT}."
+                raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows, way)
+        absent = np.any(list(lacking.values()), axis=0)
+        if not absent.any():
+            return self
+        for name, column in (("target", self.y), ("prediction", self.p)):
+            of_row = f"The {name} of row {{row}} is {{value}}, not a finite number."
+            fine = np.isfinite(column) | absent | ~there
+            require_valid(fine, np.arange(len(column)), column, of_row)  # rows have numbers here
+        return replace(self, absent=absent)
 
     def summarise(self, constants: dict[str, float]) -> Moments:
         """Return the summary of all items."""
         summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
-        return replace(summary, counted=self.counted)
+        return replace(summary, counted=self.counted, dropped=np.asarray(self.dropped))
 
     def summarise_groups(self) -> Moments | None:
         """Return the summary of each group; medians need that of all items only."""
@@ -440,10 +597,12 @@ class _RegressionItems:
         """Return the items of each subgroup that has some."""
         check_same_length(len(self.y), len(by.codes), "targets", "values of by")
         codes = by.codes[self.rows]
-        parts = {name: self.rows[codes == k] for k, name in enumerate(by.values)}
-        return {name: self.select(rows) for name, rows in parts.items() if len(rows)}
+        absent = np.zeros(0, int) if self.absent is None else by.codes[self.absent]
+        dropped = np.bincount(absent, minlength=len(by.values)).tolist()
+        parts = {name: (self.rows[codes == k], dropped[k]) for k, name in enumerate(by.values)}
+        return {name: self.select(*part) for name, part in parts.items() if len(part[0])}
 
-    def select(self, rows: Any) -> "_RegressionItems":
+    def select(self, rows: Any, dropped: int = 0) -> "_RegressionItems":
         """Return the items of some rows."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None
@@ -451,7 +610,8 @@ class _RegressionItems:
             present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
-        return _RegressionItems(self.y[rows], self.p[rows], bounds, weights, groups, self.counted)
+        y, p = self.y[rows], self.p[rows]
+        return _RegressionItems(y, p, bounds, weights, groups, self.counted, dropped)
 
     def compute_exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""
@@ -472,6 +632,30 @@ class _RegressionItems:
         return replace(found, metrics=_replace_values(found.metrics, self.compute_exact()))
 
 
+def _sum_lazy_table(
+    table: LazyTable,
+    names: Mapping[str, str],
+    missing: MissingPolicy,
+    intervals: ConfidenceIntervals | None,
+    normalization: Normalization | None,
+    normalized: bool,  # noqa: FBT001 - as it was given
+) -> RegressionData:
+    """Return what the engine of a lazy table sums up."""
+    if "order" in names:
+        raise BadOption(
+            "The previous value, by order=…, needs all rows in their order: collect the table, or "
+            "leave order out."
+        )
+    if intervals is not None and intervals.method == STUDENTIZED:
+        raise BadOption(
+            f"Collect the table, or leave out the method {STUDENTIZED!r}: it resamples items."
+        )
+    constants: dict[str, float | None] = {TARGET_MEAN: None, MEDIAN_BASELINE: None}
+    if normalization is not None:
+        constants = {TRAIN_MEAN: 0.0 if normalized else normalization.mean, **constants}
+    return sum_table(table, names, constants=constants, missing=missing)
+
+
 def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
     """Refuse items, in some rows, whose group is unknown."""
     if None not in groups.values:
@@ -486,9 +670,9 @@ def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
         )
 
 
-def regression_report(target: Any, predicted: Any, **options: Any) -> str:
+def regression_report(data: Any, predicted: Any = None, **options: Any) -> str:
     """Return the text report of a regression; options are those of evaluate_regression."""
-    return str(evaluate_regression(target, predicted, **options))
+    return str(evaluate_regression(data, predicted, **options))
 
 
 def _compute_constants(
