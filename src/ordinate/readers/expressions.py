@@ -28,6 +28,10 @@ class Expression:
             return dialect.quote_identifier(self.operands[0])
         if self.operator == "constant":
             return dialect.format_constant(self.operands[0])
+        if self.operator == "choose":
+            *cases, last = (x.to_sql(dialect) for x in self.operands)
+            listed = zip(cases[::2], cases[1::2], strict=True)
+            return f"CASE {' '.join(f'WHEN {x} THEN {y}' for x, y in listed)} ELSE {last} END"
         template = dialect.templates.get(self.operator, OPERATORS[self.operator].sql)
         return template.format(*(x.to_sql(dialect) for x in self.operands))
 
@@ -135,9 +139,13 @@ def constant(value: Constant) -> Expression:
     return Expression("constant", (value,))
 
 
-def choose(condition: Expression, value: Any, otherwise: Any) -> Expression:
-    """Return one value where a condition holds, and another where not."""
-    return _apply("choose", condition, value, otherwise)
+def choose(*cases: Any) -> Expression:
+    """Return the value after the first condition that holds, or the last one.
+
+    >>> choose(column("a") > 0, 1, column("a") < 0, -1, 0).to_sql(ANSI)
+    'CASE WHEN ("a" > 0) THEN 1 WHEN ("a" < 0) THEN -1 ELSE 0 END'
+    """
+    return _apply("choose", *cases)
 
 
 def look_up(number: Expression, values: Sequence[float], start: int = 0) -> Expression:
@@ -204,7 +212,8 @@ def _narwhals() -> Any:
     return v2
 
 
-def _choose(condition: Any, value: Any, otherwise: Any) -> Any:
+def _choose(condition: Any, value: Any, *others: Any) -> Any:
+    otherwise = others[0] if len(others) == 1 else _choose(*others)
     return _narwhals().when(condition).then(value).otherwise(otherwise)
 
 
@@ -222,23 +231,23 @@ OPERATORS: Mapping[str, Operator] = {
     "or": Operator("({} OR {})", operator.or_),
     "not": Operator("(NOT {})", operator.invert),
     "is missing": Operator("({} IS NULL)", lambda x: x.is_null()),
-    # NaN and infinity, less themselves, are NaN.
-    "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
-    # One over infinity is 0; NaN is larger than any number to some engines.
+    # NaN is larger than any number to some engines, and equal to none to others.
+    "is finite": Operator("(abs({0}) <= 1.7976931348623157e308)", lambda x: x.is_finite()),
+    # One over infinity is 0.
     "is infinite": Operator(
         "CASE WHEN abs({0}) > 1e300 THEN 1e0 / {0} = 0 ELSE 1 = 0 END",
         lambda x: ~(x.is_finite() | x.is_nan()),
     ),
-    # SQLite takes text for 0, others refuse it.
+    # SQLite takes text for 0, others refuse it; columns of frames have one type.
     "is text": Operator(
-        "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda x: x != x.cast(_narwhals().Float64)
+        "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
     ),
     "abs": Operator("abs({})", lambda x: x.abs()),
     "ln": Operator("ln({})", lambda x: x.log()),
     "floor": Operator("floor({})", lambda x: x.floor()),
     "ceil": Operator("ceil({})", lambda x: x.ceil()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
-    "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
+    "choose": Operator("", _choose),
 }
 
 

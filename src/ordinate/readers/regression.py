@@ -133,6 +133,7 @@ def sum_table(
         titles.get(CLUSTER),
         titles.get(WEIGHT),
     )
+    table.require_numbers(numbers.titles.values())
     roles = [role for role in (SUBGROUP, CLUSTER) if role in titles]
     reading = _RegressionReader(table.open_items(titles), numbers, roles)
     return reading.read(_check_constants(constants), missing)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import and_
 from typing import Any
 
@@ -109,9 +110,8 @@ class Spots:
             if len(first) == 1:
                 break
             if len(first) <= FEW_KEYS:
-                number = constant(len(first))
-                for k, key in reversed(list(enumerate(first.tolist()))):
-                    number = choose(keys.is_key(key, roles), k, number)
+                cases = [(keys.is_key(key, roles), k) for k, key in enumerate(first.tolist())]
+                number = choose(*chain.from_iterable(cases), len(first))
                 return cls(number, of_key, len(first) + 1)
         return cls(constant(0), np.zeros(len(keys), int), 1)
 

@@ -93,7 +93,7 @@ class RegressionSums:
         found |= {f"{name}_low": Aggregate("min", each) for name, each in ends.items()}
         found["items"] = COUNT
         if self.weighted:
-            found["broken"] = count_where(WEIGHT != WEIGHT.floor())
+            found["broken"] = count_where(WEIGHT.floor() != WEIGHT)
         if CLUSTER in roles and self.items.ordered:
             found[NTH] = Aggregate("min", column(NTH))
         return found
