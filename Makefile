@@ -5,10 +5,12 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
+# Compiled modules are kept whatever the caller says: tests start dozens of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
-.PHONY: help demo test test-all test-lowest lint bench $(STUDIES) properties docs clean
+.PHONY: help demo test test-all test-engines test-lowest lint bench $(STUDIES) properties docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +32,9 @@ $(VENV)/.test: pyproject.toml constraints.txt
 $(VENV)-bench/.bench: pyproject.toml constraints.txt
 	$(call install,$(VENV)-bench,-c constraints.txt -e '.[bench]',.bench)
 	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dlordinal
+
+$(VENV)-engines/.engines: pyproject.toml constraints.txt
+	$(call install,$(VENV)-engines,-c constraints.txt -e '.[engines]',.engines)
 
 $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
@@ -67,6 +72,9 @@ test-all: lint ## the same with slow tests, all examples of laws and branch cove
 	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
 		-m 'slow or not slow'
 
+test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
+	$(VENV)-engines/bin/python -m pytest -q tests/engines
+
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)
 
@@ -102,4 +110,4 @@ docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build

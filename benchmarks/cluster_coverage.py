@@ -48,6 +48,8 @@ from interval_coverage import (
     add_warnings,
     empty,
     family,
+    find_misses,
+    performance,
     pick,
     scatter,
     steepness,
@@ -64,9 +66,10 @@ from ordinate.inference.clusters import (
     depends_on_rare_levels,
     is_biased,
 )
-from ordinate.inference.confidence_intervals import choose_cluster_method, compute_attainable_range
+from ordinate.inference.confidence_intervals import compute_attainable_range
 from ordinate.inference.delta_method import compute_influence
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
+from ordinate.inference.interval_methods import choose_cluster_method
 from ordinate.inference.resampling import Resampling, resample_clusters, resample_metrics
 from ordinate.inference.small_samples import (
     RARE_ITEMS,
@@ -502,18 +505,16 @@ def measure(
     truth: float, low: Array, high: Array, strata: Array
 ) -> tuple[list[float], list[list[int]]]:
     """Return coverage, misses, widths and shares without intervals, and coverage by stratum."""
+    measures = performance(truth, np.stack([low, high], axis=1), len(low))
     known = ~(np.isnan(low) | np.isnan(high))
-    nowhere = 1.0 - known.mean()
-    low, high, strata = low[known], high[known], strata[known]
-    if not len(low):
-        return [math.nan] * 5 + [0.0, nowhere, math.nan], []
-    left, right, width = truth < low - FLAT, truth > high + FLAT, high - low
-    inside = ~(left | right)
-    size = len(HELD) + 1
-    counts = [np.bincount(strata, some, size) for some in (np.ones(len(low)), inside.astype(float))]
-    means = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
-    shares = [0.0, nowhere, (width <= FLAT).mean()]
-    return [float(x) for x in (*means, *shares)], np.array(counts, int).tolist()
+    if not known.any():
+        return measures, []
+    left, right = find_misses(truth, low[known], high[known])
+    counts = [
+        np.bincount(strata[known], some, len(HELD) + 1)
+        for some in (np.ones(known.sum()), ~(left | right))
+    ]
+    return measures, np.array(counts, int).tolist()
 
 
 # --- what follows from it ------------------------------------------------------------------------

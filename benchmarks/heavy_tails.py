@@ -29,8 +29,8 @@ from ordinate.inference.regression import (
     MOST_RESAMPLED_ITEMS,
     estimate_from_items,
     estimate_regression_metrics,
-    resample_poisson,
 )
+from ordinate.inference.regression_resampling import resample_poisson
 from ordinate.metrics import find_metric
 from ordinate.summaries.regression import TRAIN_MEAN, Moments
 from writing import markdown, wrapped

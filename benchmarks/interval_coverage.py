@@ -23,11 +23,8 @@ from numpy.typing import NDArray
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
-from ordinate.inference.confidence_intervals import (
-    FEWEST_DEFINED_SHARE,
-    JEFFREYS_PRIOR,
-    choose_interval_method,
-)
+from ordinate.inference.confidence_intervals import FEWEST_DEFINED_SHARE, JEFFREYS_PRIOR
+from ordinate.inference.interval_methods import choose_interval_method
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.inference.small_samples import make_posterior_sampler
 from ordinate.metrics import Metric, find_metric
@@ -309,7 +306,7 @@ def check(levels: Iterable[int], resamples: int) -> None:
 class Row(NamedTuple):
     """What one method did for one metric in one cell of the design.
 
-    The truth was missed to the `left` where it was below the lower limit. `undefined` is the share
+    The truth was missed to the `left` where it was below the lower bound. `undefined` is the share
     of replicates without a value, `nowhere` that of values without intervals, `flat` that of
     intervals without width. Coverage, misses and widths are of the replicates with intervals.
     """
@@ -370,10 +367,15 @@ def performance(truth: float, ends: Array, replicates: int) -> list[float]:
     nowhere = (len(ends) - len(low)) / replicates
     if not len(low):
         return [math.nan] * 5 + [undefined, nowhere, math.nan]
-    left, right, width = truth < low - FLAT, truth > high + FLAT, high - low
-    inside = ~(left | right)
+    left, right = find_misses(truth, low, high)
+    inside, width = ~(left | right), high - low
     means = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
     return [float(each) for each in (*means, undefined, nowhere, (width <= FLAT).mean())]
+
+
+def find_misses(truth: float, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return which intervals miss the truth: it is below the lower bound, or above the upper."""
+    return truth < low - FLAT, truth > high + FLAT
 
 
 # --- what follows from it ------------------------------------------------------------------------

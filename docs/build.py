@@ -24,6 +24,7 @@ from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
+MODULES = ("integrations.torch",)  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
@@ -94,7 +95,7 @@ def list_public_names() -> Iterator[str]:
     Members of a class stand where it is first named.
     """
     described: set[type] = set()
-    for package in ("ordinate", *(f"ordinate.{name}" for name in ordinate.PACKAGES)):
+    for package in ("ordinate", *(f"ordinate.{name}" for name in (*ordinate.PACKAGES, *MODULES))):
         module = import_module(package)
         for name in sorted(getattr(module, "__all__", ())):
             value = getattr(module, name)

@@ -4,6 +4,7 @@
 profile `long` ten times as many, each time others.
 """
 
+import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -18,3 +19,9 @@ for name, count in (("quick", 25), ("all", 100), ("long", 1000)):
         max_examples=count,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays to the end: the tests and all that they imported."""
+    gc.collect()
+    gc.freeze()

@@ -15,7 +15,7 @@ import pytest
 import ordinate
 from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
-from ordinate.inference.confidence_intervals import IntervalMethod
+from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results import evaluation_text, leaderboard_text, regression_text
 from ordinate.results.comparison_settings import Correction
 

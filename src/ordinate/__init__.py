@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from ordinate.search.analysis import analyze_search
     from ordinate.search.tuning_result import TuningResult
     from ordinate.summaries import ConfusionMatrix
+    from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
+    "Accumulator": "ordinate.summaries.accumulator",
     "Calibration": "ordinate.results.calibration",
     "CaseAverages": "ordinate.results.case_averages",
     "Comparison": "ordinate.results.comparison",
@@ -77,6 +79,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Accumulator",
     "Calibration",
     "CaseAverages",
     "Comparison",
@@ -122,6 +125,7 @@ PACKAGES = (
     "examples",
     "features",
     "inference",
+    "integrations",
     "meta",
     "metrics",
     "models",

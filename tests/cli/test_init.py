@@ -100,17 +100,24 @@ def test_a_file_is_refused(tmp_path):
     assert "is a file" in ran.err
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What a run leaves that nobody stops."""
+    root = tmp_path_factory.mktemp("whole") / "new"
+    assert run("init", root).code == 0
+    return contents(root)
+
+
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
-def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, after):
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert run("init", whole).code == 0
+def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, whole, after):
+    stopped = tmp_path / "stopped"
     with monkeypatch.context() as patch:
         _stop_after(patch, after)
         assert run("init", stopped).code == 130
     (stopped / "ml-test-data").mkdir(parents=True, exist_ok=True)
     (stopped / "ml-test-data" / ".ordinate-0123.csv").write_text("half")
     assert run("init", stopped).code == 0
-    assert contents(stopped) == contents(whole)
+    assert contents(stopped) == whole
 
 
 def _stop_after(patch, steps):
@@ -228,16 +235,24 @@ def test_test_data_need_training_data(tmp_path):
     assert (ran.code, "CSV, TSV, JSONL or Parquet" in ran.err) == (2, True)
 
 
+@pytest.fixture(scope="module")
+def whole_of_own(tmp_path_factory):
+    """What a run on one's own texts leaves that nobody stops."""
+    base = tmp_path_factory.mktemp("own")
+    source = write_essays(base / "essays.csv")
+    assert run("init", base / "new", "--train", source).code == 0
+    return source, contents(base / "new")
+
+
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
-def test_a_stopped_run_of_own_texts_is_taken_up(tmp_path, monkeypatch, after):
-    source = write_essays(tmp_path / "essays.csv")
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert run("init", whole, "--train", source).code == 0
+def test_a_stopped_run_of_own_texts_is_taken_up(tmp_path, monkeypatch, whole_of_own, after):
+    source, whole = whole_of_own
+    stopped = tmp_path / "stopped"
     with monkeypatch.context() as patch:
         _stop_after(patch, after)
         assert run("init", stopped, "--train", source).code == 130
     assert run("init", stopped, "--train", source).code == 0
-    assert contents(stopped) == contents(whole)
+    assert contents(stopped) == whole
     assert run("init", stopped, "--train", source).code == 2
 
 

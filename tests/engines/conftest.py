@@ -1,15 +1,21 @@
 """Engines, each of which gets the same rows: what it makes of them is what `ordinate` is given."""
 
+import atexit
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 import ordinate
+from engines.servers import start_postgres, start_spark
 
+TABLE_NUMBERS = count(1)
 Make = Callable[[pd.DataFrame], Any]
 
 
@@ -80,6 +86,40 @@ def make_duckdb_query(rows: pd.DataFrame) -> Any:
     return ordinate.Query(connection, "select * from items")
 
 
+def make_adbc(rows: pd.DataFrame) -> Any:
+    dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
+    connection = dbapi.connect(str(Path(tempfile.mkdtemp(prefix="ordinate-adbc-"), "items.db")))
+    atexit.register(connection.close)
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest("items", make_arrow(make_plain(rows)), mode="create")
+    return ordinate.Query(connection, "select * from items")
+
+
+def make_spark(rows: pd.DataFrame) -> Any:
+    """Return partitions, one of them without rows."""
+    session = start_spark()
+    plain = make_plain(rows).astype(object)
+    cells = plain.where(plain.notna(), None)
+    frame = session.createDataFrame(list(cells.itertuples(index=False)), list(cells))
+    return frame.union(frame.limit(0)).repartition(3)
+
+
+def make_postgres(rows: pd.DataFrame) -> Any:
+    connection = start_postgres()
+    kinds = {"f": "double precision", "i": "bigint"}
+    plain = make_plain(rows)
+    columns = ", ".join(f'"{x}" {kinds.get(plain[x].dtype.kind, "text")}' for x in plain)
+    cells = plain.astype(object).where(plain.notna(), None)
+    table = f"items_{next(TABLE_NUMBERS)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"create table {table} ({columns})")
+        with cursor.copy(f"copy {table} from stdin") as copy:
+            for row in cells.itertuples(index=False):
+                copy.write_row(row)
+    connection.commit()
+    return ordinate.Query(connection, f"select * from {table}")  # noqa: S608 - its own name
+
+
 ENGINES = [
     Engine("pandas", lambda rows: rows),
     Engine("columns by name", dict),
@@ -91,8 +131,20 @@ ENGINES = [
     Engine("Ibis", make_ibis, lazy=True, ordered=False),
     Engine("Dask", make_dask, lazy=True),
     Engine("SQLite", make_sqlite, lazy=True, ordered=False),
+    Engine("SQLite by ADBC", make_adbc, lazy=True, ordered=False),
     Engine("DuckDB query", make_duckdb_query, lazy=True, ordered=False),
+    Engine("PostgreSQL", make_postgres, lazy=True, ordered=False),
+    Engine("PySpark", make_spark, lazy=True, ordered=False),
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ignore what other libraries warn of among themselves."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            # Ibis sets an option of pandas that is going away; Spark knows pandas 2.
+            item.add_marker(pytest.mark.filterwarnings("ignore:The 'future.infer_string' option"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::Warning:pyspark"))
 
 
 @pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)

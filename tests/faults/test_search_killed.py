@@ -26,7 +26,15 @@ PRELOADED = [
 ]
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(
+            case, id=case.name, marks=pytest.mark.slow if case.name != "regression" else []
+        )
+        for case in CASES  # the quick run kills one of them: what goes on is common to both
+    ],
+)
 def case(request):
     return request.param
 

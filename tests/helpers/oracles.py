@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from strategies import items_of, scale_of
 
-from ordinate.inference.confidence_intervals import METHOD_BY_FAMILY, METHOD_WITHOUT_DERIVATIVE
+from ordinate.inference.interval_methods import METHOD_BY_FAMILY, METHOD_WITHOUT_DERIVATIVE
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
@@ -164,8 +164,8 @@ def deviation_error(values: Array) -> float:
 
 
 def naive_value(name: str, gold: Sequence[int], predicted: Sequence[int], size: int) -> float:
-    """A metric over items at equal steps."""
-    return NAIVE[name](gold, predicted, range(size))
+    """A metric over items at equal steps; loops over NumPy's numbers would take several times."""
+    return NAIVE[name](*(np.asarray(codes).tolist() for codes in (gold, predicted)), range(size))
 
 
 def without_each(name: str, gold: Array, predicted: Array, units: Array, size: int) -> list[float]:

@@ -24,7 +24,12 @@ from scipy import stats
 from strategies import METRICS, scale_of, tables
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
-from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
+from ordinate.inference.bootstrap import (
+    bca_interval,
+    estimate_acceleration,
+    percentile_interval,
+    studentised_interval,
+)
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.metrics import find_metric
 from ordinate.summaries import ConfusionMatrix
@@ -326,3 +331,15 @@ def test_percentiles_leave_equal_shares_on_both_sides(values, level):
     assert array.min() <= low <= high <= array.max()
     assert (array < low).sum() <= outside
     assert (array > high).sum() <= outside
+
+
+def test_resamples_say_how_many_standard_errors_a_value_is_off():
+    ratios = np.linspace(-2.0, 3.0, 101)  # 95 % of them are between -1.875 and 2.875
+    values = np.exp(0.1 * ratios)  # with errors of 0.1 on the log scale, as the bound at 0 asks for
+    found = studentised_interval(1.0, 0.2, values, 0.1 * values, (0.0, math.inf), 0.95)
+    assert found == pytest.approx((math.exp(-2.875 * 0.2), math.exp(1.875 * 0.2)))
+    # a value nearer to the bound than its error stays on the plain scale, and inside
+    near = studentised_interval(
+        0.1, 0.2, 0.1 + 0.2 * ratios, np.full(101, 0.2), (0.0, math.inf), 0.95
+    )
+    assert near == pytest.approx((0.0, 0.1 + 1.875 * 0.2))

@@ -220,6 +220,13 @@ def test_bowker_resamples_where_outcomes_are_many_and_some_pairs_have_few_items(
     assert p == pytest.approx(expected, abs=4 * error + 0.03 * expected)
 
 
+def test_bowker_by_resamples_counts_the_data_as_one_of_them():
+    cells = np.triu(np.full((4, 4), 30.0))
+    cells[0, 3] = 5
+    found = bowker_test(cells)
+    assert (found.p, found.resamples) == (1 / 10_000, 9_999)
+
+
 def test_bowker_holds_its_level_where_most_pairs_are_rare():
     """Three binomial errors of 1,000 tables of 40 items in 25 cells."""
     rng = np.random.default_rng(1_000)

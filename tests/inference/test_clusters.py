@@ -432,6 +432,8 @@ def evenly(count, holding=None, big=0):
         (evenly(20, holding=7), None, "fewer than 8 clusters hold L2"),
         (evenly(20, holding=0), None, "gold without L2"),
         (evenly(20, big=30), "one cluster has 33 % of the items", None),
+        (evenly(20, big=14), "one cluster has 20 % of the items", None),  # 17 of 84
+        (evenly(20, big=13), None, None),  # 16 of 83
         (evenly(40, big=5), None, None),
         (evenly(9, holding=3), "9 clusters only", "fewer than 8 clusters hold L2"),
     ],

@@ -14,7 +14,7 @@ from oracles import confusion, labels, sample
 from strategies import METRICS, counts, scale_of, tables
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
-from ordinate.inference.confidence_intervals import NONDEGENERATE_METHODS
+from ordinate.inference.interval_methods import NONDEGENERATE_METHODS
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.summaries import ConfusionMatrix
 

@@ -85,7 +85,7 @@ def test_estimates_say_what_is_doubted_and_stay_what_they_are(monkeypatch):
     assert found["mae"].note == SAID.format(86)
     assert found["rmse"].note is None
     monkeypatch.setattr(
-        "ordinate.inference.confidence_intervals.describe_undercoverage", lambda *_: None
+        "ordinate.inference.interval_methods.describe_undercoverage", lambda *_: None
     )
     plain = estimate_metrics([find_metric("mae")], table)["mae"]
     assert (plain.low, plain.high, plain.method) == (

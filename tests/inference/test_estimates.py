@@ -13,8 +13,8 @@ from strategies import METRICS, scale_of
 
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
-from ordinate.inference.confidence_intervals import choose_interval_method
 from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.interval_methods import choose_interval_method
 from ordinate.inference.resampling import Resampling
 from ordinate.metrics import find_metric
 from ordinate.scale import Scale

@@ -15,8 +15,8 @@ from statsmodels.stats.proportion import proportion_confint
 from strategies import METRICS, scale_of, tables
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
-from ordinate.inference.confidence_intervals import NONDEGENERATE_METHODS
 from ordinate.inference.distributions import student_quantile
+from ordinate.inference.interval_methods import NONDEGENERATE_METHODS
 from ordinate.inference.small_samples import (
     find_rare_levels,
     make_posterior_sampler,

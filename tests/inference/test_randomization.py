@@ -79,6 +79,14 @@ def test_an_adjusted_p_is_never_below_the_own_one_and_order_does_not_matter(by_u
     assert again.adjusted.tolist() == found.adjusted[order].tolist()
 
 
+def test_a_smaller_statistic_never_has_a_smaller_adjusted_p():
+    # the first pair reaches 1 spread by every coin, the second 0.9 spreads by one in four
+    drawn = np.array([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 2.0]])
+    found = compute_p_values(np.array([1.0, 0.9]), drawn, exact=False)
+    assert found.own == pytest.approx([1.0, 0.4])
+    assert found.adjusted.tolist() == [1.0, 1.0]
+
+
 def test_a_pairs_own_p_does_not_depend_on_the_family():
     rng = np.random.default_rng(5)
     by_unit = rng.normal(0.2, 1.0, (30, 4))

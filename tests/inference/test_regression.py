@@ -11,15 +11,19 @@ from scipy import stats
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval
 from ordinate.inference.regression import (
-    MOST_RESAMPLED_ITEMS,
     NO_ERROR_NOTE,
-    _sum_resamples,
-    compute_gradient,
-    compute_item_errors,
     estimate_from_items,
     estimate_regression_metrics,
-    resample_poisson,
+)
+from ordinate.inference.regression_delta_method import (
+    compute_gradient,
+    compute_item_errors,
     standard_error,
+)
+from ordinate.inference.regression_resampling import (
+    MOST_REPEATED_ITEMS,
+    _sum_resamples,
+    resample_poisson,
 )
 from ordinate.metrics import find_metric, metric
 from ordinate.scale.encoding import Groups, factorize_column
@@ -476,7 +480,7 @@ def test_many_counts_are_drawn_like_repeated_rows():
     rng = np.random.default_rng(5)
     y, p = t_errors(50, rng)
     how, w = ConfidenceIntervals(resamples=2_000), rng.integers(3_000, 4_000, 50).astype(float)
-    assert w.sum() > MOST_RESAMPLED_ITEMS
+    assert w.sum() > MOST_REPEATED_ITEMS
     many = [np.repeat(x, w.astype(int)) for x in (y, p)]
     found, wanted = resample_poisson(y, p, how, w), resample_poisson(*many, how)
     for one, other in ((found.items, wanted.items), (found.squares, wanted.squares)):

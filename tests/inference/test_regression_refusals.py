@@ -15,8 +15,8 @@ from ordinate.inference.regression import (
     NO_ERROR_NOTE,
     estimate_from_items,
     estimate_regression_metrics,
-    resample_poisson,
 )
+from ordinate.inference.regression_resampling import resample_poisson
 from ordinate.metrics import list_metrics, metric
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import regression

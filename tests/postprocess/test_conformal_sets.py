@@ -182,9 +182,13 @@ def test_neither_rule_has_the_shorter_set_at_every_threshold(row, threshold, siz
 
 
 def test_windows_that_are_equal_but_for_rounding_are_equal():
-    row = [0.3, 0.1, 0.2, 0.1, 0.3]  # 0.3 + 0.1 + 0.2 is less than 0.2 + 0.1 + 0.3
+    row = [0.3, 0.1, 0.2, 0.1, 0.3]  # 0.3 + 0.1 + 0.2 is 0.2 + 0.1 + 0.3
     scores = compute_nonconformity_scores(np.array([row]), "shortest")
     assert scores[0].round(12).tolist() == [0.0, 0.3, 0.4, 0.6, 0.7]
+    row = [0.02, 0.04, 0.92, 0.02]
+    assert row[0] + row[1] + row[2] < row[1] + row[2] + row[3]  # and yet the lower one is taken
+    scores = compute_nonconformity_scores(np.array([row]), "shortest")
+    assert scores[0].round(12).tolist() == [0.96, 0.92, 0.0, 0.98]
 
 
 @examples(50)
@@ -355,6 +359,12 @@ def test_the_threshold_of_risk_control_is_that_of_the_definition(problem, alpha,
 def test_coverage_is_risk_control_of_a_loss_of_1_outside_the_set(scores, alpha):
     ordered, n = np.sort(np.array(scores, float)), len(scores)
     assert find_threshold(ordered, np.ones(n), n, alpha, 1.0) == conformal_quantile(ordered, alpha)
+
+
+def test_rounding_asks_for_no_larger_threshold():
+    assert 0.29 * 100 < 29  # of the losses of 100 items, the new one among them
+    scores = np.arange(1.0, 100.0)
+    assert find_threshold(scores, np.ones(99), 99, 0.29, 1.0) == 71.0
 
 
 @pytest.mark.parametrize("rule", ["greedy", "shortest"])

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import datetime as dt
+import functools
 import html
 import io
 import itertools
@@ -61,14 +62,17 @@ NASTY = [
 ]
 
 
+@functools.cache
 def _from_labels(text: str) -> Evaluation:
     return ordinate.evaluate(["plain", text], [text, text], scale=["plain", text])
 
 
+@functools.cache
 def _from_groups(text: str) -> Evaluation:
     return ordinate.evaluate(["A1", "B1"], ["A1", "B2"], scale="cefr", by=[text, "plain"])
 
 
+@functools.cache
 def _from_columns(text: str) -> Evaluation:
     table = ConfusionMatrix.of(["A1", "B1"], ["A1", "B2"], "cefr")
     origin = Origin(text, text, (text,), None, (text,))

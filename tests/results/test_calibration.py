@@ -1,6 +1,7 @@
 """The calibration of a system as a result and as a report: what the items say, laid out."""
 
 import csv
+import functools
 import io
 import json
 import math
@@ -30,7 +31,15 @@ LABELS = np.array(CEFR)[GOLD]
 
 
 def judged(gold=LABELS, rows=ROWS, **options):
+    if gold is LABELS and rows is ROWS and not options:
+        return usual()
     return Calibration.of(gold, rows, **{"scale": "cefr"} | options)
+
+
+@functools.cache
+def usual():
+    """What most tests ask of, made once."""
+    return Calibration.of(LABELS, ROWS, scale="cefr")
 
 
 # --- the result ----------------------------------------------------------------------------------
@@ -241,6 +250,14 @@ def test_the_verdict_is_of_all_tests_of_calibration_together():
     found = judged(np.array(CEFR)[gold], lean, metrics="brier").document().verdict
     assert re.search(r'\(MCB of "at most \w\d" .* by Holm over 5 tests\)', found)
     assert judged(interval=None).document().verdict.startswith("On average the probabilities are ")
+
+
+def test_the_least_p_of_the_verdict_is_multiplied_by_the_number_of_tests():
+    gold, rows = sample(150, seed=3, sharpness=1.15)
+    verdict = judged(np.array(CEFR)[gold], rows).document().verdict
+    p, adjusted, tests = re.search(r"p (\S+), (\S+) by Holm over (\d+) tests", verdict).groups()
+    assert float(adjusted) == pytest.approx(min(1.0, int(tests) * float(p)), abs=1e-3)
+    assert float(adjusted) > float(p) > 0
 
 
 def test_so_many_events_that_none_can_be_significant_are_told():

@@ -13,7 +13,7 @@ from scipy import stats
 import ordinate
 from ordinate.errors import BadOption, BadValues
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.regression import standard_error
+from ordinate.inference.regression_delta_method import standard_error
 from ordinate.metrics import find_metric
 from ordinate.results.distribution_shift import evaluate_shift
 from ordinate.results.regression import evaluate_regression

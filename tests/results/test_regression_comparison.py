@@ -12,7 +12,7 @@ from scipy import stats
 from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.inference.multiple_testing import holm
-from ordinate.inference.regression import standard_error
+from ordinate.inference.regression_delta_method import standard_error
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.regression import evaluate_regression

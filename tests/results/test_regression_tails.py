@@ -131,6 +131,12 @@ def test_a_hill_index_is_the_power_of_a_pareto_tail():
     assert compute_tails(moments).is_heavy
 
 
+def test_the_tail_of_a_hill_index_is_five_percent_of_the_items_rounded_down():
+    errors = np.zeros(1_019)  # of which 50 are the tail
+    errors[:50], errors[50] = 2.0, 1.0
+    assert tails_of(errors).hill_index == pytest.approx(1.0 / math.log(2.0), rel=0.06)
+
+
 def test_what_is_undefined_has_a_reason():
     errors = np.random.default_rng(1).normal(size=2_000)
     assert tails_of(errors).undefined == {}

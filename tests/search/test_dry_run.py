@@ -8,7 +8,7 @@ from ordinate.render import render
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_plan_counts_at_least_the_fits_of_the_search(case, root, monkeypatch, nested):
-    settings = case.make_settings(nested=nested)
+    settings = case.make_settings(nested=nested, trials=2)
     plan = case.plan(root, settings)
     made, fit_class = [], case.get_fit_class()
     run = fit_class.run

@@ -170,14 +170,15 @@ class Hurried(TimeBudget):
 
 
 def test_a_nested_search_that_a_timeout_ended_is_told_of_and_not_cached(case, root, monkeypatch):
-    case.tune(root, make_settings(case, nested=False))  # the selection itself is finished
+    one = {"models": case.model}
+    case.tune(root, make_settings(case, nested=False, **one))  # the selection itself is finished
     with monkeypatch.context() as patch:
         patch.setattr(TimeBudget, "count_affordable_trials", Hurried.count_affordable_trials)
-        cut = case.tune(root, make_settings(case, timeout=1e6))
+        cut = case.tune(root, make_settings(case, timeout=1e6, **one))
     assert cut.nested is None
     assert NO_NESTED_NOTE in cut.notes
     assert not (root / "results/nested").exists()
-    whole = case.tune(root, make_settings(case))
+    whole = case.tune(root, make_settings(case, **one))
     assert whole.nested.finished
     assert NO_NESTED_NOTE not in whole.notes
     assert len(list((root / "results/nested").iterdir())) == 3

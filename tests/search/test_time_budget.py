@@ -81,7 +81,7 @@ def test_the_time_of_screening_and_of_the_nested_estimate_counts(case, root):
     assert NO_NESTED_NOTE in result.notes
     assert [bool(one.failed) for one in result.screened] in ([], [False, True])
     assert not list(root.glob("results/nested/*"))
-    whole = case.tune(root, case.make_settings(trials=1, nested=True))
+    whole = case.tune(root, case.make_settings(models=case.model, trials=1, nested=True))
     assert whole.nested.finished
     assert not [one.failed for one in whole.screened if one.failed]
 

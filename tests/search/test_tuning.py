@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from search_cases import read_untimed_files
+from search_cases import CASES, read_untimed_files
 
 from ordinate.errors import BadInput, BadOutput, BadStore, FolderLocked
 from ordinate.experiment.lock import hold_lock
@@ -99,6 +99,16 @@ def test_the_same_again_makes_no_fit_and_changes_no_file(case, copied, finished,
     assert not list(copied.rglob(".ordinate-*"))
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, id=case.name, marks=pytest.mark.slow if case.name == "regression" else []
+        )
+        for case in CASES  # the quick run has the other, and a third task, in processes
+    ],
+    scope="session",
+)
 def test_more_processes_change_nothing(case, root, finished):
     case.tune(root, case.make_settings(jobs=2))
     assert read_untimed_files(root) == read_untimed_files(finished[0])

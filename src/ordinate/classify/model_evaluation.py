@@ -17,7 +17,8 @@ from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_with_interval
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.baselines import BaselinePredictors, Baselines
-from ordinate.results.evaluation import Evaluation, Score
+from ordinate.results.evaluation import Evaluation
+from ordinate.results.metric_scores import Score
 from ordinate.summaries import ConfusionMatrix
 
 METRICS_PER_GRID = 2  # metrics in one grid

@@ -13,7 +13,8 @@ from ordinate.classify.decision_rules import METRIC_OPTIMAL
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric, find_metric
-from ordinate.results.evaluation import Evaluation, Score
+from ordinate.results.evaluation import Evaluation
+from ordinate.results.metric_scores import Score
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 

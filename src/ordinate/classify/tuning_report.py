@@ -11,8 +11,8 @@ from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.evaluation import Score
 from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.metric_scores import Score
 from ordinate.scale import Scale
 from ordinate.search.tuning_result import TaskReport
 

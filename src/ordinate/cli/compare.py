@@ -28,6 +28,7 @@ EXAMPLES = """examples:
   ordinate compare gold.csv runs/*.csv --id essay --gold cefr --predicted answer
   ordinate compare results.parquet --gold stars --systems a,b --scale 1..5 --groups writer
   ordinate compare results.csv --systems a,b,c --average-over topic
+  ordinate compare --sql duckdb:///runs.db --query 'select * from essays' --gold level --systems a,b
   ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm
   ordinate compare results.csv --systems a,b,c --pairs a:b,a:c --format json -o comparison.json
 

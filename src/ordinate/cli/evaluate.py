@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -63,6 +64,8 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
+  ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
+    --gold level --predicted guess
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -104,11 +107,14 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
 
     group = parser.add_argument_group("input")
-    add_file_option(group, "; several files, patterns, or - for standard input")
-    add_flags(group, LabelColumns)
+    add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
+    add_flags(group, LabelColumns, without=OF_FILES)
     add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
+    places = parser.add_argument_group(PLACES)
+    add_flags(places, LabelColumns, OF_FILES)
+    add_database_options(places)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:
@@ -190,17 +196,24 @@ def _evaluate_labels(
     from dataclasses import replace
 
     from ordinate.cli.progress import show_share, watch_queries
-    from ordinate.readers.confusion import count_files
+    from ordinate.readers.confusion import count_table
+    from ordinate.readers.label_files import count_files
     from ordinate.results import Evaluation, Origin
 
-    found = count_files(
-        options.files,
-        replace(columns, probabilities=()),
-        scale,
-        options.missing or "error",
-        items=items,
-        watch=watch_queries,
-    )
+    with open_rows(options, ("probabilities", "scale_by")) as table:
+        if table is None:
+            found = count_files(
+                options.files,
+                replace(columns, probabilities=()),
+                scale,
+                options.missing or "error",
+                items=items,
+                watch=watch_queries,
+            )
+        else:
+            found = count_table(
+                table, columns.arguments, scale, options.missing or "error", columns.renamed
+            )
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
             found.matrix,
@@ -231,7 +244,7 @@ def _evaluate_scaled_cases(
     from ordinate.cli.progress import watch_queries
     from ordinate.readers.case_scales import read_case_scales
     from ordinate.readers.columns import LabelColumns
-    from ordinate.readers.confusion import count_files
+    from ordinate.readers.label_files import count_files
     from ordinate.results import Origin
     from ordinate.results.case_averages import Cases
     from ordinate.results.case_scales import (

@@ -18,6 +18,8 @@ COMMANDS = {
     "evaluate": "evaluate predicted levels, or their probabilities, against gold levels",
     "evaluate-regression": "evaluate predicted against target values, in their unit",
     "compare": "compare systems on the same items",
+    "count": "count items into a shard, for merge",
+    "merge": "merge shards that were counted apart, and report",
     "power": "plan how many items a comparison takes",
     "decode": "turn probabilities into the levels that a metric rewards",
     "init": "lay out an experiment folder from labelled texts",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
@@ -76,11 +77,10 @@ def add_file_option(parser: argparse._ActionsContainer, further: str = "", **mor
     """Add the files that a command reads."""
     parser.add_argument(
         "files",
-        nargs="+",
         metavar="FILE",
         type=InputPath,
         help=f"CSV, TSV, JSONL or Parquet, also gzipped{further}",
-        **more,
+        **{"nargs": "+", **more},
     )
 
 
@@ -116,9 +116,13 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     add_file_option(
         group,
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
+        nargs="*",
     )
-    add_flags(group, SystemColumns)
+    add_flags(group, SystemColumns, without=OF_FILES)
     add_label_options(group)
+    places = parser.add_argument_group(PLACES)
+    add_flags(places, SystemColumns, OF_FILES)
+    add_database_options(places)
     return group
 
 
@@ -188,8 +192,8 @@ def add_file_output_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
-        help="where to write the report, or the predictions of decode and predict (default: "
-        "standard output)",
+        help="where to write the report, the predictions of decode and predict, or the shard of "
+        "count (default: standard output)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
@@ -330,23 +334,27 @@ def read_systems(
     """Read the systems that the options name, if their number is admitted."""
     from ordinate.cli.progress import watch_queries
     from ordinate.readers.columns import SystemColumns
+    from ordinate.readers.panels import count_table_systems
     from ordinate.readers.systems import count_systems
 
     given = collect_given(options, SystemColumns) | columns
     given["systems"] = tuple(given.get("systems", ()))
-    return count_systems(
-        options.files,
-        SystemColumns(**given, renamed=read_renamed_labels(options)),
-        parse_scale(options),
-        options.missing or "error",
-        watch=watch_queries,
-        admit=admit,
-    )
+    named = SystemColumns(**given, renamed=read_renamed_labels(options))
+    scale = parse_scale(options)
+    missing: Any = options.missing or "error"
+    with open_rows(options, ("predicted",)) as table:
+        if table is None:
+            return count_systems(
+                options.files, named, scale, missing, watch=watch_queries, admit=admit
+            )
+        admit(len(named.systems))
+        systems = dict(zip(named.systems, named.systems, strict=True))
+        return count_table_systems(table, named.arguments, systems, scale, missing, named.renamed)
 
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
-    from ordinate.readers.label_cells import read_label_map
+    from ordinate.readers.label_map import read_label_map
 
     return {} if options.map is None else read_label_map(options.map)
 

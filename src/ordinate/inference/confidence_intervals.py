@@ -1,11 +1,11 @@
-"""Confidence intervals for the metrics of a confusion matrix: which method each metric gets."""
+"""Confidence intervals for the metrics of a confusion matrix."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from numbers import Real
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,19 @@ from ordinate.inference.delta_method import (
 )
 from ordinate.inference.distributions import student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
+from ordinate.inference.interval_methods import (
+    NONDEGENERATE_METHODS,
+    IntervalMethod,
+    MethodChoice,
+)
 from ordinate.inference.resampling import (
+    STRATIFIED_CLUSTERS,
     ProgressCallback,
     Resampling,
     make_resampler,
     resample_metrics,
 )
 from ordinate.inference.small_samples import (
-    RARE_ITEMS,
-    aggregates_levels,
-    describe_undercoverage,
-    find_rare_levels,
     make_posterior_sampler,
     mover_interval,
     scale_to_effective_size,
@@ -51,55 +53,16 @@ from ordinate.inference.small_samples import (
     wilson_interval,
 )
 from ordinate.metrics import Metric
-from ordinate.metrics.catalogue import Macro
 from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-IntervalMethod = Literal[
-    "delta",
-    "percentile",
-    "bca",
-    "wilson",
-    "mover",
-    "simultaneous",
-    "dirichlet",
-    "jeffreys",
-    "jackknife",
-    "t",
-    "studentized",
-]
-# Methods whose intervals always have a width.
-NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
 ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "jackknife", "t"}
-MISFITS_OF_LEVELS = {
-    "wilson": "it is no plain share of the items",
-    "mover": "it is no mean over gold levels",
-    "simultaneous": "it is not the worst of gold levels",
-}
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
-NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
-
-# The shortest method that covers well in the coverage study, by family of metrics.
-METHOD_BY_FAMILY: dict[str, IntervalMethod] = {
-    "agreement": "delta",
-    "closeness": "delta",
-    "clustering": "jeffreys",
-    "distance": "delta",
-    "per level": "delta",
-    "ranking": "delta",
-}
-# For metrics without a derivative, and for families of other people.
-METHOD_WITHOUT_DERIVATIVE: IntervalMethod = "bca"
-METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
-    "mean": "mover",
-    "worst": "simultaneous",
-    "other": "percentile",
-}
 
 
 @dataclass(frozen=True)
@@ -139,28 +102,6 @@ def estimate_metrics(
     return _IntervalEstimator(source, settings or ConfidenceIntervals(), progress).run(metrics)
 
 
-def choose_interval_method(metric: Metric) -> IntervalMethod:
-    """Return the method of a metric for plain counts: what the coverage study chose."""
-    if metric.share:
-        return "wilson"
-    if metric.macro:
-        return METHOD_OVER_LEVELS[metric.macro]
-    return (
-        METHOD_BY_FAMILY.get(metric.family, METHOD_WITHOUT_DERIVATIVE)
-        if metric.smooth
-        else METHOD_WITHOUT_DERIVATIVE
-    )
-
-
-def choose_cluster_method(metric: Metric, clusters: ConfusionMatrix) -> IntervalMethod:
-    """Return the method of a metric for items in clusters: what the study of clusters chose."""
-    if list_level_trials(metric, clusters) is None:
-        return "jackknife"
-    if metric.share:
-        return "wilson"
-    return "simultaneous" if metric.macro == "worst" else "mover"
-
-
 def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
     """Return the bounds of a metric; those of a distance on this scale: from one end to the other.
 
@@ -193,12 +134,16 @@ class _IntervalEstimator:
         if len(source.shape) > 1:
             raise BadOption("Clusters are a batch of confusion matrices with one leading axis.")
         if self.clustered and settings.stratified:
-            raise BadOption(
-                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
-            )
+            raise BadOption(STRATIFIED_CLUSTERS)
         self.source = source[source.total > 0] if self.clustered else source
         self.settings, self.progress = settings, progress
         self.matrix = source.pooled if self.clustered else source
+        self.methods = MethodChoice(
+            self.matrix,
+            self.source if self.clustered else None,
+            settings.method,
+            stratified=settings.stratified,
+        )
         self.resamples = Resampling(settings.resamples, settings.seed)
         self.values: dict[str, float] = {}
         self.bootstrap: dict[str, Array] = {}
@@ -207,14 +152,14 @@ class _IntervalEstimator:
     def run(self, metrics: Sequence[Metric]) -> dict[str, Estimate]:
         """Choose methods, resample once for all that need it, and compute each interval."""
         estimates: dict[str, Estimate] = {}
-        self._refuse_misfits(list(metrics))
+        self.methods.refuse_misfits(metrics)
         plans: list[tuple[Metric, IntervalMethod, str | None]] = []
         for metric in metrics:
             reason = self._record_value(metric)
             value = self.values[metric.expression]
             estimates[metric.expression] = make_point_estimate(value, reason or "")
             if reason is None:
-                plans.append((metric, *self._plan_method(metric)))
+                plans.append((metric, *self.methods.plan(metric)))
         self._bootstrap_metrics([m for m, method, _ in plans if method in {"percentile", "bca"}])
         self._sample_posterior([m for m, method, _ in plans if method == "dirichlet"], None)
         self._sample_posterior(
@@ -227,8 +172,6 @@ class _IntervalEstimator:
             if self._is_degenerate(result, method):
                 degenerate.append(metric)
         return estimates | self._widen_degenerate(degenerate)
-
-    # --- which method ------------------------------------------------------------------------
 
     def _record_value(self, metric: Metric) -> str | None:
         """Note the value of a metric, and return why it has no interval, if it has none."""
@@ -251,95 +194,18 @@ class _IntervalEstimator:
             return "there is one cluster only"
         return None
 
-    def _plan_method(self, metric: Metric) -> tuple[IntervalMethod, str | None]:
-        """Return the method for a metric, and why, where it is not the usual one."""
-        requested = self.settings.method
-        misfit = None if requested is None else self._explain_misfit(metric, requested)
-        method = requested if requested and misfit is None else self._choose_method(metric)
-        if self.clustered:
-            doubts = describe_cluster_doubts(metric, self.source)
-            return method, "; ".join(filter(None, (misfit, doubts))) or None
-        if requested is not None:
-            return method, misfit
-        notes = [None if self.matrix.has_integer_weights else "fractional weights"]
-        if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
-            notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
-        if self.matrix.has_integer_weights:
-            notes.append(describe_undercoverage(metric, self.matrix))
-        return method, "; ".join(filter(None, notes)) or None
-
-    def _choose_method(self, metric: Metric) -> IntervalMethod:
-        if self.clustered:
-            return choose_cluster_method(metric, self.source)
-        if aggregates_levels(metric, self.matrix):
-            return METHOD_OVER_LEVELS[metric.macro]
-        if metric.macro:
-            return "percentile"
-        if not self.matrix.has_integer_weights:
-            return "delta" if metric.smooth else "percentile"
-        if metric.share and self.settings.stratified:
-            return "delta"
-        return choose_interval_method(metric)
-
-    def _refuse_misfits(self, metrics: list[Metric]) -> None:
-        """Refuse a requested method that fits none of the metrics."""
-        requested = self.settings.method
-        misfits = [] if requested is None else [self._explain_misfit(m, requested) for m in metrics]
-        if misfits and all(misfits):
-            name = metrics[0].expression
-            raise BadOption(f"The method {requested!r} does not fit {name}: {misfits[0]}.")
-
-    def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
-        """Return why a method makes no sense for a metric here, if it makes none."""
-        levels = method in {"mover", "simultaneous"}  # they know what weights say
-        plain = not self.clustered and (self.matrix.has_integer_weights or levels)
-        if self.clustered and method in MISFITS_OF_LEVELS:
-            fits = choose_cluster_method(metric, self.source) == method
-            return None if fits else MISFITS_OF_LEVELS[method]
-        reasons: dict[str, list[tuple[bool, str]]] = {
-            "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
-            "studentized": [(True, "it is for the metrics of a regression")],
-            "wilson": [(not metric.share, MISFITS_OF_LEVELS["wilson"])],
-            "mover": [(metric.macro != "mean", MISFITS_OF_LEVELS["mover"])],
-            "simultaneous": [(metric.macro != "worst", MISFITS_OF_LEVELS["simultaneous"])],
-            "jackknife": [(not self.clustered, "there are no clusters")],
-            "t": [
-                (not self.clustered, "there are no clusters"),
-                (not metric.smooth, NO_DERIVATIVE_NOTE),
-            ],
-            "bca": [
-                (
-                    not (self.clustered or self.matrix.has_integer_weights),
-                    "the weights are no counts",
-                )
-            ],
-        }
-        wrong = [
-            *reasons.get(method, []),
-            (
-                levels and not aggregates_levels(metric, self.matrix),
-                "the scale has too many levels",
-            ),
-            (method in NONDEGENERATE_METHODS and not plain, "the items are no plain counts"),
-        ]
-        return next((why for is_wrong, why in wrong if is_wrong), None)
-
-    @cached_property
-    def rare_levels(self) -> list[str]:
-        return find_rare_levels(self.matrix)
-
     # --- resamples -------------------------------------------------------------------------------
 
     def _bootstrap_metrics(self, metrics: list[Metric]) -> None:
         if metrics:
             resample = make_resampler(self.source, stratified=self.settings.stratified)
-            groups = len(self.source.weights) if self.clustered else 0
+            clusters = len(self.source.weights) if self.clustered else 0
             self.bootstrap = resample_metrics(
                 metrics,
                 self.matrix,
                 resample,
                 self.resamples,
-                numbers=groups,
+                numbers=clusters,
                 progress=self.progress,
             )
 
@@ -424,7 +290,7 @@ class _IntervalEstimator:
         return self._build_estimate(metric, bounds, "bca", note, undefined)
 
     def _wilson_interval(self, metric: Metric, note: str | None) -> Estimate:
-        if self.clustered and self._choose_method(metric) == "wilson":
+        if self.clustered and self.methods.choose(metric) == "wilson":
             return self._cluster_interval(metric, "wilson", note)
         value, n = self.values[metric.expression], float(scale_to_effective_size(self.source).total)
         low, high = wilson_interval(value * n, n, self.settings.level)

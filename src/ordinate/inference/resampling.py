@@ -26,6 +26,10 @@ Resampler = Callable[["Generator", int], Array]  # so many matrices: [size, K, K
 ProgressCallback = Callable[[float], None]  # is called with the share of the work that is done
 FEWEST_RESAMPLES = 100
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
+STRATIFIED_CLUSTERS = (
+    "Clusters are drawn whole, so resamples cannot be stratified by gold level. Leave out the "
+    "clusters (--groups) or the strata."
+)
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,7 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
     shape = source.weights.shape[-2:]
     if source.shape:
         if stratified:
-            raise BadOption(
-                "Clusters are drawn whole, so resamples cannot be stratified by gold level."
-            )
+            raise BadOption(STRATIFIED_CLUSTERS)
         clusters = source.weights.reshape(-1, *shape)
         return lambda rng, size: np.tensordot(
             resample_clusters(rng, len(clusters), size), clusters, 1

@@ -95,6 +95,13 @@ class LabelColumns:
     renamed: dict[str, str | None] = field(default_factory=dict)
 
     @property
+    def arguments(self) -> dict[str, str]:
+        """The columns of a table that were named, by argument of `evaluate`."""
+        names = ("gold", "predicted", "weights", "by", "groups", "second_rater")
+        found = {name: getattr(self, name) for name in names}
+        return {name: column for name, column in found.items() if column is not None}
+
+    @property
     def extras(self) -> dict[str, str]:
         """The further columns that are read, by the names that they get."""
         named = {
@@ -117,6 +124,23 @@ class CaseColumns:
 
 
 @dataclass(frozen=True)
+class DatabaseRows:
+    """Rows of a database, in place of files."""
+
+    sql: Annotated[
+        str | None,
+        Setting(
+            "address of a database, in place of files: sqlite:///FILE, duckdb:///FILE or "
+            "postgresql://USER:PASSWORD@HOST/NAME",
+            metavar="URL",
+        ),
+    ] = None
+    query: Annotated[
+        str | None, Setting("its rows, which are counted there: select …", metavar="SELECT")
+    ] = None
+
+
+@dataclass(frozen=True)
 class SystemColumns:
     """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
 
@@ -129,6 +153,12 @@ class SystemColumns:
     delimiter: Delimiter = None
     encoding: Encoding = None
     renamed: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The columns of a table that were named, by argument of `compare`; systems are others."""
+        found = {"gold": self.gold, "weights": self.weights, "groups": self.groups}
+        return {name: column for name, column in found.items() if column is not None}
 
     @property
     def others(self) -> dict[str, str]:

@@ -1,19 +1,13 @@
 """Confusion matrices of items, counted where they are: in files, frames and databases."""
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.cells import CountedCells, number_subgroups
-from ordinate.readers.columns import LabelColumns
-from ordinate.readers.duckdb_connection import Watch, connect
-from ordinate.readers.file_formats import open_sources
-from ordinate.readers.item_query import QueryPlanner, write_disagreements
 from ordinate.readers.items import (
     CLUSTER,
     GOLD,
@@ -59,39 +53,6 @@ class ConfusionData:
     second_rater: ConfusionMatrix | None = None
     second_rater_by: list[tuple[Any, ConfusionMatrix]] = field(default_factory=list)
     group_values: tuple[Any, ...] = ()
-
-
-def count_files(
-    paths: list[str],
-    columns: LabelColumns,
-    scale: Scale | None = None,
-    missing: MissingPolicy = "error",
-    *,
-    items: Path | None = None,
-    check_groups: Callable[[list[Any]], None] = lambda _: None,
-    watch: Watch = lambda _: nullcontext(),
-) -> ConfusionData:
-    """Count files into confusion matrices; `items` is where the items that disagree are written.
-
-    `check_groups` may refuse the groups that there are, before any label is looked at.
-    """
-    with (
-        connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
-        watch(connection),
-    ):
-        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        planner = QueryPlanner(connection, gold_files, reader.describe_files(paths), columns)
-        found = planner.build_items()
-        spelling = LabelSpelling(columns.renamed)
-        reading = ConfusionReader(found, planner.list_titles(), spelling)
-        check_groups(reading.cells.clusters.values)
-        data = reading.read(scale, missing)
-        if items is not None:
-            wrong, unanswered = reading.list_disagreements(data.matrix.scale)
-            write_disagreements(connection, found.parts, wrong, unanswered, items)
-    names = tuple(source.name for source in (*gold_files, *planner.files))
-    return replace(data, files=names, notes=(*planner.notes, *data.notes))
 
 
 def count_table(

@@ -1,18 +1,14 @@
 """Labels in the cells of files: renamed, put on the scale, and where unusable ones stand."""
 
-import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadWeights, NoItems, shorten
-from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.errors import BadWeights, NoItems
 from ordinate.readers.expressions import ALWAYS, Expression, column
 from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, is_wrong_weight
 from ordinate.scale import Scale
@@ -54,16 +50,6 @@ class LabelSpelling:
     def encode_labels(self, scale: Scale, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
         return encode_categories(scale, [self.rename_label(label) for label in labels])
-
-
-def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
-    """Return SQL for the place of a string among labels; after the last comes a missing one."""
-    place = (
-        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
-        if labels
-        else "NULL"
-    )
-    return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
 
 
 class RowLocator:
@@ -124,44 +110,3 @@ class RowLocator:
     def _is_given(self) -> Expression:
         """Tell whether an item is one of gold."""
         return column(IN_GOLD) if self.items.keyed else ALWAYS
-
-
-def read_label_map(path: str) -> dict[str, str | None]:
-    """Return the labels to rename: a JSON object, or CSV with the header from,to."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        # The top object is the last that is parsed; a dictionary would keep one of two equal keys.
-        is_json = text.lstrip().startswith("{")
-        rows = json.loads(text, object_pairs_hook=list) if is_json else _parse_label_map(path, text)
-    except BadInput:
-        raise
-    except (OSError, ValueError, csv.Error) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise BadInput(f"The map {path} cannot be read: {reason}.") from None
-    if not rows:
-        raise BadInput(
-            f"The map {path} renames no label. Write labels and their levels, such as "
-            '{"b1": "B1"}, or leave --map out.'
-        )
-    for label, level in rows:
-        if not (level is None or isinstance(level, (str, int, float))):
-            raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
-    renamed = {str(label): _name_level(level) for label, level in rows}
-    if len(renamed) < len(set(rows)):
-        twice = next(label for label, level in rows if renamed[str(label)] != _name_level(level))
-        raise BadInput(f"The map {path} renames one label in two ways: {shorten(twice)}.")
-    return renamed
-
-
-def _name_level(level: Any) -> str | None:
-    return None if is_missing(level) else str(level)
-
-
-def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
-    if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
-        raise BadInput(
-            f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '
-            "and the header line from,to."
-        )
-    return [(old, new) for old, new in rows[1:]]

@@ -1,6 +1,6 @@
 """Files of probabilities, one column for each level, summarised a few thousand rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -24,7 +24,7 @@ from ordinate.readers.duckdb_connection import (
 )
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
     ROWS_PER_BLOCK,
@@ -116,6 +116,16 @@ def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     """Return a file of gold without probabilities, which may be those of another system."""
     others = {name: sql for name, sql in source.columns.items() if name not in columns}
     return replace(source, columns=others)
+
+
+def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
+    """Return SQL for the place of a string among labels; after the last comes a missing one."""
+    place = (
+        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
+        if labels
+        else "NULL"
+    )
+    return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
 
 
 class _ReliabilityReader:

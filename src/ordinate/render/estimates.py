@@ -74,13 +74,16 @@ def describe_clusters(count: int) -> str:
     return f"Items come in {format_count(count, 'cluster')}.{few}"
 
 
-def join_names(names: Iterable[str]) -> str:
-    """Return names as a sentence lists them.
+def join_names(names: Iterable[str], most: int | None = None) -> str:
+    """Return names as a sentence lists them: all, or the first of very many.
 
-    >>> join_names(["a", "b", "c"])
-    'a, b and c'
+    >>> join_names(["a", "b", "c"]), join_names(["a", "b", "c", "d"], most=2)
+    ('a, b and c', 'a, b and 2 more')
     """
-    *first, last = names
+    listed = list(names)
+    if most is not None and len(listed) > most:
+        listed = [*listed[:most], f"{len(listed) - most:,} more"]
+    *first, last = listed
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -55,6 +55,11 @@ class Cases(NamedTuple):
     column: str | None = None
     fixed: bool = False
 
+    def drop_empty(self, matrices: ConfusionMatrix) -> "tuple[Cases, ConfusionMatrix]":
+        """Return the cases that have items, and their confusion matrices."""
+        there = np.flatnonzero(matrices.total > 0)
+        return self._replace(names=[self.names[k] for k in there.tolist()]), matrices[there]
+
 
 class CaseBatch(NamedTuple):
     """The cases of one scale: a batch of confusion matrices, and the place of each."""
@@ -242,9 +247,8 @@ def average_over_groups(
     interval: ConfidenceIntervals | None,
 ) -> CaseAverages:
     """Average metrics over the groups of items of one scale; those without items are no cases."""
-    there = np.flatnonzero(groups.total > 0)
-    known = cases._replace(names=[cases.names[k] for k in there.tolist()])
-    batch = CaseBatch(np.arange(len(there)), groups[there])
+    known, matrices = cases.drop_empty(groups)
+    batch = CaseBatch(np.arange(len(known.names)), matrices)
     return CaseAverages.from_batches([batch], metrics, known, interval)
 
 

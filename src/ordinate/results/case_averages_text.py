@@ -114,9 +114,7 @@ def _describe_cases_without_value(result: "CaseAverages") -> list[str]:
             by_cases.setdefault((score.found.reason, places), []).append(name)
     lines = []
     for (reason, places), names in by_cases.items():
-        shown = [result.shown_names[k] for k in places[:MOST_NAMED]]
-        more = len(places) - len(shown)
-        listed = join_names([*shown, *([f"{more:,} more"] if more else [])])
+        listed = join_names([result.shown_names[k] for k in places], MOST_NAMED)
         verb = "has" if len(names) == 1 else "have"
         lines.append(
             f"{join_names(names)} {verb} no value in {len(places):,} of "

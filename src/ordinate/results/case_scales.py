@@ -21,6 +21,7 @@ from ordinate.results.arguments import (
 )
 from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
+from ordinate.results.case_averages_text import MOST_NAMED
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.scale import Scale
 from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
@@ -28,7 +29,6 @@ from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
-MOST_NAMED = 5  # cases in a sentence
 Scales = Mapping[Any, "Scale | str | Iterable[Hashable]"]
 
 
@@ -116,11 +116,10 @@ def average_scaled_cases(
     origin: Origin | None = None,
 ) -> CaseAverages:
     """Average metrics over cases that were counted together, on the labels of all scales."""
-    there = np.flatnonzero(groups.total > 0)
-    known = cases._replace(names=[cases.names[k] for k in there.tolist()])
+    known, matrices = cases.drop_empty(groups)
     origin = origin or Origin()
     notes = (*origin.notes, *_describe_left_out(groups, known, scales))
-    batches = _split_by_scale(groups[there], known.names, scales)
+    batches = _split_by_scale(matrices, known.names, scales)
     return CaseAverages.from_batches(
         batches, metrics, known, interval, own_scales=True, origin=replace(origin, notes=notes)
     )
@@ -178,7 +177,5 @@ def _describe_left_out(
 
 
 def _name_some(names: Sequence[Hashable]) -> str:
-    shown = [shorten(name) for name in names[:MOST_NAMED]]
-    more = len(names) - len(shown)
-    listed = join_names([*shown, *([f"{more:,} more"] if more else [])])
+    listed = join_names(map(shorten, names), MOST_NAMED)
     return f"{'Case' if len(names) == 1 else 'Cases'} {listed}"

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.confidence_intervals import IntervalMethod
+from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results.arguments import check_system_count
 from ordinate.settings import Level, Resamples, Seed
 from ordinate.summaries import Panel

@@ -1,6 +1,5 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
-from ordinate.inference.estimates import estimate_difference, make_point_estimate
+from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
@@ -38,7 +37,6 @@ from ordinate.results.base import (
     to_json_label,
     to_plain,
 )
-from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.case_averages import (
     CASES_ARE_CLUSTERS,
     UNNAMED_CASES,
@@ -49,6 +47,7 @@ from ordinate.results.case_averages import (
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
+from ordinate.results.metric_scores import Score, estimate_without_baselines, score_metrics
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
@@ -57,48 +56,8 @@ from ordinate.summaries.tabulation import MissingPolicy
 if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
-INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
 ProgressStep = Callable[[Any], Any]
 Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
-
-
-@dataclass(frozen=True)
-class Score:
-    """One metric of one system: value and interval, or why there is none, and baselines."""
-
-    metric: Metric
-    value: float
-    undefined: str | None
-    levels_used: int
-    baselines: Baselines
-    estimate: Estimate | None = None  # None where no interval was asked for
-
-    def __float__(self) -> float:
-        return self.value
-
-    @property
-    def beats_constant(self) -> bool | None:
-        """Whether the value is better than every constant prediction; None if that is undefined."""
-        best = self.baselines.best_constant.value
-        if math.isnan(self.value) or math.isnan(best):
-            return None
-        return bool(self.metric.is_better(self.value, best)) and not math.isclose(
-            self.value, best, rel_tol=1e-12, abs_tol=1e-12
-        )
-
-    def to_dict(self) -> Record:
-        """Return plain values, nan as None."""
-        interval = {} if self.estimate is None else self.estimate.to_dict()
-        return {
-            "value": to_plain(self.value),
-            "undefined": self.undefined,
-            **{key: interval.get(key) for key in INTERVAL_KEYS},
-            "levels_used": self.levels_used,
-            "direction": self.metric.direction,
-            "baselines": self.baselines.to_dict(),
-            "attainable": to_plain(self.baselines.attainable),
-            "beats_constant": self.beats_constant,
-        }
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -151,14 +110,12 @@ class Evaluation(Result):
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
         source = matrix if groups is None else groups
-        parts, raters = _drop_empty_groups(by), dict(second_rater_by)
+        parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
         step = _make_step_counter(progress, len(parts) * (1 if intervals is None else 2))
         level = None if intervals is None or groups is not None else intervals.level
         evaluation = cls(
             confusion_matrix=matrix,
-            metrics=_score_metrics(
-                matrix, selected, source, intervals, None if parts else progress
-            ),
+            metrics=score_metrics(matrix, selected, source, intervals, None if parts else progress),
             per_level=compute_level_records(matrix, level),
             by={
                 group: step(
@@ -171,7 +128,7 @@ class Evaluation(Result):
             groups=None if groups is None else int((groups.total > 0).sum()),
             second_rater=None
             if second_rater is None
-            else _estimate_second_rater(second_rater, selected, intervals),
+            else estimate_without_baselines(second_rater, selected, intervals),
             error_attribution={
                 metric.expression: attribute_errors(metric, matrix)
                 for metric in (select_metrics(attribution_metrics) if attribution_metrics else ())
@@ -519,36 +476,11 @@ def _list_estimates(estimates: dict[str, Estimate]) -> list[Record]:
     return [{"metric": name} | to_flat_record(x) for name, x in estimates.items()]
 
 
-def _drop_empty_groups(
-    groups: Iterable[tuple[Any, ConfusionMatrix]],
+def _drop_empty_subgroups(
+    by: Iterable[tuple[Any, ConfusionMatrix]],
 ) -> dict[Hashable, ConfusionMatrix]:
     """Return confusion matrices by subgroup, without those that have no items left."""
-    return {value: part for value, part in groups if np.any(part.total > 0)}
-
-
-def _score_metrics(
-    matrix: ConfusionMatrix,
-    metrics: list[Metric],
-    source: ConfusionMatrix,
-    intervals: ConfidenceIntervals | None,
-    progress: ProgressCallback | None,
-) -> dict[str, Score]:
-    predictors = BaselinePredictors(matrix)
-    gold = matrix.gold > 0
-    used = {"gold": int(gold.sum()), "either": int((gold | (matrix.predicted > 0)).sum())}
-    estimates = {} if intervals is None else estimate_metrics(metrics, source, intervals, progress)
-    scores = {}
-    for metric in metrics:
-        value, reason = _compute_value(metric, matrix)
-        scores[metric.expression] = Score(
-            metric=metric,
-            value=value,
-            undefined=reason,
-            levels_used=used[metric.levels],
-            baselines=predictors.measure(metric),
-            estimate=estimates.get(metric.expression),
-        )
-    return scores
+    return {value: part for value, part in by if np.any(part.total > 0)}
 
 
 def _make_step_counter(progress: ProgressCallback | None, count: int) -> ProgressStep:
@@ -563,23 +495,3 @@ def _make_step_counter(progress: ProgressCallback | None, count: int) -> Progres
         return result
 
     return step
-
-
-def _estimate_second_rater(
-    rater: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
-) -> dict[str, Estimate]:
-    if intervals is not None:
-        return estimate_metrics(metrics, rater, intervals)
-    matrix = rater.pooled if rater.shape else rater
-    values = {metric.expression: _compute_value(metric, matrix) for metric in metrics}
-    return {
-        name: make_point_estimate(value, reason or "") for name, (value, reason) in values.items()
-    }
-
-
-def _compute_value(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, str | None]:
-    try:
-        value = float(metric(matrix))
-    except NotApplicable as reason:
-        return math.nan, str(reason)
-    return value, metric.undefined_when if math.isnan(value) else None

@@ -21,9 +21,10 @@ from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
-    from ordinate.results.evaluation import Evaluation, Score
+    from ordinate.results.evaluation import Evaluation
+    from ordinate.results.metric_scores import Score
 
-MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # groups in one grid
+MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # subgroups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
 MOST_LEVELS = 20  # of a scale whose levels are shown one by one
 FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
@@ -386,20 +387,23 @@ def _describe_subgroups(result: "Evaluation") -> list[str]:
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
-    groups = result.list_subgroups()
+    subgroups = result.list_subgroups()
     fit = MOST_SUBGROUPS if result.interval is None else MOST_WITH_INTERVALS
     return [
-        _make_side_by_side_grid(result, groups[k : k + fit]) for k in range(0, len(groups), fit)
+        _make_side_by_side_grid(result, subgroups[k : k + fit])
+        for k in range(0, len(subgroups), fit)
     ]
 
 
 def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     """Return how each subgroup differs from all other items; of two, the first is enough."""
-    groups = [(name, part) for name, part in result.list_subgroups() if part.difference_from_rest]
-    groups = groups[:1] if len(groups) == 2 else groups
+    subgroups = [
+        (name, part) for name, part in result.list_subgroups() if part.difference_from_rest
+    ]
+    subgroups = subgroups[:1] if len(subgroups) == 2 else subgroups
     grids = []
-    for start in range(0, len(groups), MOST_WITH_INTERVALS):
-        part = groups[start : start + MOST_WITH_INTERVALS]
+    for start in range(0, len(subgroups), MOST_WITH_INTERVALS):
+        part = subgroups[start : start + MOST_WITH_INTERVALS]
         rows: list[tuple[Cell, ...]] = [
             (
                 metric,
@@ -412,9 +416,11 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     return grids
 
 
-def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evaluation]]") -> Grid:
-    counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in groups))
-    parts = [part for _, part in groups]
+def _make_side_by_side_grid(
+    result: "Evaluation", subgroups: "list[tuple[str, Evaluation]]"
+) -> Grid:
+    counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in subgroups))
+    parts = [part for _, part in subgroups]
     rows: list[tuple[Cell, ...]] = []
     for name in result.metrics:
         rows.append((name, *(_format_score(part.metrics[name]) for part in parts)))
@@ -425,7 +431,7 @@ def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evalu
         (name, *(_format_probability_score(part, name) for part in parts))
         for name in (result.probabilities.metrics if result.probabilities else ())
     ]
-    return Grid("Subgroups", ("metric", *(group for group, _ in groups)), (counts, *rows))
+    return Grid("Subgroups", ("metric", *(group for group, _ in subgroups)), (counts, *rows))
 
 
 def _format_score(score: "Score") -> Cell:

@@ -16,10 +16,7 @@ from ordinate.inference.multiple_testing import (
     holm,
 )
 from ordinate.inference.paired_tests import TestResult
-from ordinate.inference.randomization import (
-    PValues,
-    RandomizedDifferences,
-)
+from ordinate.inference.randomization import PValues, RandomizedDifferences
 from ordinate.inference.system_differences import (
     BOOTSTRAP,
     DELTA_METHOD,
@@ -418,7 +415,7 @@ def name_pair(pair: PairDifference) -> str:
 
 
 def _decide_margin(worst: float, best: float, margin: float) -> str:
-    """Say what the interval of first minus second, larger being better, leave of a margin."""
+    """Say what the interval of first minus second, larger being better, leaves of a margin."""
     if -margin < worst and best < margin:
         return "equivalent"
     if worst > margin or best < -margin:

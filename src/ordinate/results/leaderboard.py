@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate, estimate_metrics
-from ordinate.inference.randomization import (
-    choose_swap_count,
-    randomize_differences,
-)
+from ordinate.inference.randomization import choose_swap_count, randomize_differences
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.system_differences import (
     choose_resampling,

@@ -11,36 +11,24 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.distributions import (
-    FEW_CLUSTERS,
-    student_two_sided_p,
-)
-from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
+from ordinate.inference.distributions import FEW_CLUSTERS, student_two_sided_p
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (
-    MOMENT_BASIS,
-    compute_gradient,
     count_items,
     estimate_from_error,
     estimate_from_items,
     estimate_regression_metrics,
-    is_delta_applicable,
     is_resampled,
+)
+from ordinate.inference.regression_delta_method import (
+    MOMENT_BASIS,
+    compute_gradient,
+    is_delta_applicable,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
-from ordinate.render import Document, Grid
-from ordinate.render.estimates import (
-    describe_clusters,
-    format_count,
-    format_difference,
-    format_estimate,
-    format_estimate_interval,
-    format_interval_head,
-    format_number,
-    format_p_value,
-    join_names,
-)
+from ordinate.render import Document
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -50,7 +38,6 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import (
-    BETTER_VALUES,
     SCHEMA,
     Record,
     Result,
@@ -58,15 +45,10 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
-from ordinate.results.regression import get_metric_unit, require_groups
-from ordinate.results.regression_tails import (
-    ErrorTails,
-    compute_tails,
-    describe_assumptions,
-    describe_undefined_tails,
-    make_model_tails_grid,
-)
-from ordinate.results.regression_text import METHOD_NAMES
+from ordinate.results.regression import get_metric_unit
+from ordinate.results.regression_comparison_text import describe_comparison, write_conclusion
+from ordinate.results.regression_items import require_groups
+from ordinate.results.regression_tails import ErrorTails, compute_tails, describe_assumptions
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import check_same_length, convert_to_numbers, convert_weights
@@ -74,11 +56,8 @@ from ordinate.summaries.tabulation import check_same_length, convert_to_numbers,
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 ROUNDING_SHARE = 1e-12  # relative to the values: a difference, or an error, this small is rounding
-MOST_METRICS = 3  # metrics in one grid
-MOST_PAIRS = 30  # in one grid; JSON has all
 DEFAULT_METRICS = ("rmse", "mae", "r2")
 UNBOUNDED = (-math.inf, math.inf)  # the bounds of a difference
-DIRECTION_WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
 
 
 @dataclass(frozen=True)
@@ -154,11 +133,12 @@ class RegressionComparison(Result):
             "differences": self._list_differences(),
             "correction": "holm",
             "tails": to_plain(self.tails),
-            "tails_assumption": self._describe_assumptions(),
+            "tails_assumption": self.describe_tail_assumptions(),
             "conclusions": dict(self.conclusions),
         }
 
-    def _describe_assumptions(self) -> str | None:
+    def describe_tail_assumptions(self) -> str | None:
+        """Say what the intervals of squared errors assume."""
         first, clusters = next(iter(self.models.values())), self.groups is not None
         return describe_assumptions(self.selected, first, self.tails, clusters=clusters)
 
@@ -206,31 +186,13 @@ class RegressionComparison(Result):
             for row in found.rows(self.unit)
             if row["metric"] not in {"rmse", "mae"}
         ]
-        assumption = self._describe_assumptions()
+        assumption = self.describe_tail_assumptions()
         rows += [] if assumption is None else [{"metric": "assumption", "note": assumption}]
         return align_columns([row | {"n": self.n} for row in rows])
 
     def document(self) -> Document:
         """Return the report for people."""
-        unit = f", target in {self.unit}" if self.unit else ""
-        title = f"{len(self.models)} models, {format_count(self.n)}{unit}"
-        first, *others = self.conclusions.values()
-        more = len(self.differences) - MOST_PAIRS
-        left_out = [f"{more:,} more differences are in the JSON report."] if more > 0 else []
-        return Document(
-            title,
-            (
-                *_make_model_grids(self),
-                *_make_difference_grids(self),
-                *left_out,
-                " ".join(others),
-                make_model_tails_grid(self.tails),
-                describe_undefined_tails(self.tails),
-                self._describe_assumptions() or "",
-            ),
-            verdict=first,
-            notes=(*_describe_uncertainty(self), _explain_columns(self)),
-        )
+        return describe_comparison(self)
 
 
 def compare_regression(
@@ -322,7 +284,7 @@ class _ModelComparison:
             if not has_intervals:
                 pairs = [replace(pair, estimate=_drop_interval(pair.estimate)) for pair in pairs]
             differences += pairs
-            conclusions[metric.expression] = _write_conclusion(metric, found, pairs, unit)
+            conclusions[metric.expression] = write_conclusion(metric, found, pairs, unit)
         return RegressionComparison(
             models=models,
             differences=tuple(differences),
@@ -464,140 +426,3 @@ class _ModelComparison:
 def _drop_interval(found: Estimate) -> Estimate:
     """Return an estimate without the interval that nobody asked for."""
     return found if found.method is None else make_point_estimate(found.value)
-
-
-# --- what it means -------------------------------------------------------------------------------
-
-
-def _write_conclusion(
-    metric: Metric, found: dict[str, Estimate], pairs: list[RegressionDifference], unit: str | None
-) -> str:
-    """Say who is better on a metric, or that it is inconclusive."""
-    name = metric.expression
-    if not pairs:
-        note = next((one.note for one in found.values() if math.isnan(one.value)), None)
-        return f"{name} compares nothing: {note or 'fewer than two models have a value'}."
-    shown, leader = get_metric_unit(metric, unit), pairs[0].first
-    own = [pair for pair in pairs if pair.first == leader]
-    if len(own) == 1:
-        return _conclude_pair(metric, own[0], shown)
-    zero = metric.direction == "zero"
-    most = f"{name} nearest to 0" if zero else f"{DIRECTION_WORDS[metric.direction][1]} {name}"
-    if all(pair.verdict == "better" for pair in own):
-        by = format_difference(own[0].estimate, shown)
-        return f"{leader} has the {most}: ahead of {own[0].second}, the next, by {by}."
-    verbs = {
-        "better": "is ahead of",
-        "different": "differs from",
-        "identical": "equals",
-        "inconclusive": "is not significantly different from",
-        "untested": "is not tested against",
-    }
-    parts = [
-        f"it {verb} {join_names(names)}"
-        for verdict, verb in verbs.items()
-        if (names := [pair.second for pair in own if pair.verdict == verdict])
-    ]
-    return "; ".join([f"{leader} has the {most}", *parts]) + "."
-
-
-def _conclude_pair(metric: Metric, pair: RegressionDifference, unit: str | None) -> str:
-    name, gap = metric.expression, format_difference(pair.estimate, unit)
-    both = f"{pair.first} and {pair.second}"
-    if pair.verdict == "identical":
-        return f"{both} have the same {name}."
-    if pair.verdict == "different":
-        return f"{both} differ in {name}: by {gap}."
-    if pair.verdict == "better":
-        return f"{pair.first} has the {DIRECTION_WORDS[metric.direction][0]} {name}: by {gap}."
-    if pair.verdict == "untested":
-        return f"{both} differ in {name} by {gap}, which is not tested: {pair.estimate.note}."
-    return f"{both} are not significantly different by {name}: they differ by {gap}."
-
-
-# --- words and grids -------------------------------------------------------------------------
-
-
-def _make_model_grids(result: RegressionComparison) -> list[Grid]:
-    """Return the metrics of every model, as many beside each other as fit on a page."""
-    title = (
-        f"Metrics with {format_interval_head(result.level)}" if result.has_intervals else "Metrics"
-    )
-    grids = []
-    for start in range(0, len(result.selected), MOST_METRICS):
-        part = result.selected[start : start + MOST_METRICS]
-        header = ("model", *(_format_heading(metric, result.unit) for metric in part))
-        rows = tuple(
-            (name, *(format_estimate(found[metric.expression]) for metric in part))
-            for name, found in result.models.items()
-        )
-        grids.append(Grid(title, header, rows))
-    return grids
-
-
-def _format_heading(metric: Metric, unit: str | None) -> str:
-    shown = get_metric_unit(metric, unit)
-    better = f"{BETTER_VALUES[metric.direction]} is better"
-    return (
-        f"{metric.expression} ({shown}, {better})" if shown else f"{metric.expression} ({better})"
-    )
-
-
-def _describe_uncertainty(result: RegressionComparison) -> list[str]:
-    """Say how the intervals were found, why there are none, and what is unsure about them."""
-    found = {(m, name): one for name, by in result.models.items() for m, one in by.items()}
-    methods, others = (
-        sorted({METHOD_NAMES[one.method] for one in estimates if one.method is not None})
-        for estimates in (found.values(), [pair.estimate for pair in result.differences])
-    )
-    lines = [f"Intervals by {join_names(methods)}"] if methods else []
-    lines = [
-        f"{line}; of differences by {join_names(others)}." if others else f"{line}."
-        for line in lines
-    ]
-    without: dict[tuple[str, str], list[str]] = {}
-    for (metric, name), one in found.items():
-        if one.method is None and one.note != NO_INTERVAL_NOTE:
-            without.setdefault((metric, one.note or ""), []).append(name)
-    lines += [
-        f"No interval for {metric} of {join_names(names)}: {why}."
-        for (metric, why), names in without.items()
-    ]
-    if result.groups is not None:
-        lines.append(describe_clusters(result.groups))
-    elif result.n < FEW_CLUSTERS:
-        lines.append(f"Fewer than {FEW_CLUSTERS} items leave the intervals unsure.")
-    return [" ".join(lines)] if lines else []
-
-
-def _make_difference_grids(result: RegressionComparison) -> list[Grid]:
-    level = (format_interval_head(result.level),) if result.has_intervals else ()
-    header = ("metric", "first", "second", "difference", *level)
-    rows = tuple(
-        (
-            pair.metric,
-            pair.first,
-            pair.second,
-            format_number(pair.estimate.value),
-            *((format_estimate_interval(pair.estimate),) if result.has_intervals else ()),
-            format_p_value(pair.p),
-            format_p_value(pair.p_adjusted),
-            pair.verdict,
-        )
-        for pair in result.differences[:MOST_PAIRS]
-    )
-    title = "Differences on the same items, first less second"
-    header = (*header, "p", "adjusted p", "the first is")
-    grid = Grid(title, header, rows, left=3, optional=("p",))
-    return [grid] if rows else []
-
-
-def _explain_columns(result: RegressionComparison) -> str:
-    count = len(result.models) * (len(result.models) - 1) // 2
-    if count == 1:
-        return "Each metric is tested on its own."
-    alone = "Intervals hold for each pair alone. " if result.has_intervals else ""
-    return (
-        f"{alone}Adjusted p-values (Holm) hold for the {count:,} pairs "
-        "within a metric, and they decide."
-    )

@@ -245,17 +245,17 @@ def _describe_nominal_coverage(found: dict[Metric, Estimate]) -> list[str]:
 
 
 def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
-    groups = result.list_subgroups()
-    if not groups:
+    subgroups = result.list_subgroups()
+    if not subgroups:
         return []
-    counts: tuple[Cell, ...] = ("items", *(part.summary.n for _, part in groups))
+    counts: tuple[Cell, ...] = ("items", *(part.summary.n for _, part in subgroups))
     rows: list[tuple[Cell, ...]] = [
-        (name, *(format_estimate(part.metrics[name]) for _, part in groups))
+        (name, *(format_estimate(part.metrics[name]) for _, part in subgroups))
         for name in result.metrics
     ]
     rows += [
-        (name, *(format_estimate(part.prediction_intervals[name]) for _, part in groups))
+        (name, *(format_estimate(part.prediction_intervals[name]) for _, part in subgroups))
         for name in result.prediction_intervals
-        if all(name in part.prediction_intervals for _, part in groups)
+        if all(name in part.prediction_intervals for _, part in subgroups)
     ]
-    return [Grid("Subgroups", ("metric", *(name for name, _ in groups)), (counts, *rows))]
+    return [Grid("Subgroups", ("metric", *(name for name, _ in subgroups)), (counts, *rows))]

@@ -212,6 +212,11 @@ class ConfusionMatrix(BatchSummary):
 
     # --- matrices made from this one ---------------------------------------------------------
 
+    def discount(self, factor: float) -> "ConfusionMatrix":
+        """Return the matrix of the same items, which weigh less by a factor."""
+        weights, squares = self.weights * factor, self.squares * factor**2
+        return replace(self, weights=weights, squares=squares, counted=False)
+
     def compute_sums(self, index: Array, count: int) -> "ConfusionMatrix":
         """Return a batch of matrices, each the sum of those of this batch with its index."""
         return self.map(lambda array: _sum_by_index(array, index, count))

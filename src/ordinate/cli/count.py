@@ -1,0 +1,83 @@
+"""`ordinate count`: files in, a shard out, which `ordinate merge` reads."""
+
+import argparse
+import sys
+from typing import Any
+
+from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
+from ordinate.cli.flags import add_flags, collect_given
+from ordinate.cli.options import (
+    add_command,
+    add_file_option,
+    add_file_output_options,
+    add_label_options,
+    list_inputs,
+    parse_scale,
+    read_renamed_labels,
+    read_systems,
+)
+from ordinate.errors import BadOption
+
+EXAMPLES = """examples:
+  ordinate count monday.parquet --gold level --predicted guess -o shard-1.json
+  ordinate count tuesday.parquet --gold level --predicted guess -o shard-2.json
+  ordinate merge shard-1.json shard-2.json
+  ordinate count part-7.csv --gold level --systems model_a,model_b --groups writer -o shard-7.json
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    from ordinate.readers.columns import LabelColumns, SystemColumns
+
+    parser = add_command(
+        commands,
+        "count",
+        "Count items into a shard: a small file from which `ordinate merge` reports, alone or "
+        "with shards that were counted on other machines and days. Predictions of one system, "
+        "or of several with --systems.",
+        EXAMPLES,
+    )
+    group = parser.add_argument_group("input")
+    add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
+    add_flags(group, LabelColumns, without=(*OF_FILES, "probabilities"))
+    add_flags(group, SystemColumns, ("systems",))
+    add_label_options(group)
+    places = parser.add_argument_group(PLACES)
+    add_flags(places, LabelColumns, OF_FILES)
+    add_database_options(places)
+    add_file_output_options(parser.add_argument_group("output"))
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Count, and write the shard."""
+    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.readers.shards import write_shard
+
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as path:
+        if path is None:
+            raise BadOption("A shard is a file: name it with -o shard.json.")
+        count = read_systems if hasattr(options, "systems") else _count_labels
+        items = write_shard(count(options), path)
+    sys.stdout.write(f"{options.output}: {items:,} items.\n")
+    return 0
+
+
+def _count_labels(options: argparse.Namespace) -> Any:
+    from ordinate.cli.progress import watch_queries
+    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.confusion import count_table
+    from ordinate.readers.label_files import count_files
+
+    given = collect_given(options, LabelColumns)
+    columns = LabelColumns(**given, renamed=read_renamed_labels(options))
+    scale = parse_scale(options)
+    missing: Any = options.missing or "error"
+    with open_rows(options) as table:
+        if table is not None:
+            return count_table(table, columns.arguments, scale, missing, columns.renamed)
+        return count_files(options.files, columns, scale, missing, watch=watch_queries)

@@ -1,0 +1,1 @@
+"""Ordinate inside other libraries: each module serves one of them, and needs it installed."""

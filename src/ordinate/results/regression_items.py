@@ -1,0 +1,226 @@
+"""The items of a regression: columns of targets and predictions, and their summaries."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, MissingLabels, NoItems
+from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.regression import is_resampled
+from ordinate.readers.numeric_cells import MissingPolicy
+from ordinate.readers.regression import require_both_bounds
+from ordinate.readers.tables import GivenColumns, refuse_unnamed_columns
+from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
+from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
+from ordinate.summaries.tabulation import (
+    DROP_HINT,
+    ROWS_SHOWN,
+    check_same_length,
+    convert_to_numbers,
+    find_missing_numbers,
+    make_missing_labels_error,
+    match_weights,
+)
+
+MEDIAN_BASELINE = "median"
+
+
+@dataclass(frozen=True)
+class RegressionItems:
+    """Columns of the same items."""
+
+    y: Any
+    p: Any
+    bounds: tuple[Any, Any] | None  # lower and upper, of prediction intervals
+    weights: Any
+    groups: Groups | None
+    counted: bool = True  # whether the weights of all items are counts
+    dropped: int = 0
+    absent: NDArray[np.bool] | None = None  # rows that lack a value
+
+    @property
+    def rows(self) -> Any:
+        """The rows of the items; a row of weight 0 is none, nor is one that lacks a value."""
+        there = np.ones(len(self.y), bool) if self.weights is None else self.weights > 0
+        return np.flatnonzero(there if self.absent is None else there & ~self.absent)
+
+    def leave_out_missing(self, columns: Mapping[str, Any], missing: str) -> "RegressionItems":
+        """Return the items, of which those that lack a value are known, or refuse them."""
+        there = np.zeros(len(self.y), bool)
+        there[self.rows] = True
+        lacking = {name: find_missing_numbers(x) & there for name, x in columns.items()}
+        if self.groups is not None and None in self.groups.values and missing == "drop":
+            lacking["groups"] = there & (self.groups.codes == self.groups.values.index(None))
+        for name, absent in lacking.items():
+            if absent.any() and missing != "drop":
+                rows = [f"row {row + 1}" for row in np.flatnonzero(absent)[:ROWS_SHOWN]]
+                way = f"Leave them out with {DROP_HINT}."
+                raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows, way)
+        absent = np.any(list(lacking.values()), axis=0)
+        if not absent.any():
+            return self
+        for name, column in (("target", self.y), ("prediction", self.p)):
+            of_row = f"The {name} of row {{row}} is {{value}}, not a finite number."
+            fine = np.isfinite(column) | absent | ~there
+            require_valid(fine, np.arange(len(column)), column, of_row)  # rows have numbers here
+        return replace(self, absent=absent)
+
+    def summarise(self, constants: dict[str, float]) -> Moments:
+        """Return the summary of all items."""
+        summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
+        return replace(summary, counted=self.counted, dropped=np.asarray(self.dropped))
+
+    def summarise_groups(self) -> Moments | None:
+        """Return the summary of each group; medians need that of all items only."""
+        if self.groups is None:
+            return None
+        check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
+        require_groups(self.groups, self.rows)
+        batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
+        return replace(batch, counted=self.counted)
+
+    def summarise_bounds(self) -> PredictionIntervals | None:
+        """Return the summary of the prediction intervals, of each group where there are some."""
+        if self.bounds is None:
+            return None
+        lower, upper = self.bounds
+        return PredictionIntervals.of(
+            self.y, lower, upper, self.weights, self.groups, predicted=self.p
+        )
+
+    def split(self, by: Groups) -> "dict[Hashable, RegressionItems]":
+        """Return the items of each subgroup that has some."""
+        check_same_length(len(self.y), len(by.codes), "targets", "values of by")
+        codes = by.codes[self.rows]
+        absent = np.zeros(0, int) if self.absent is None else by.codes[self.absent]
+        dropped = np.bincount(absent, minlength=len(by.values)).tolist()
+        parts = {name: (self.rows[codes == k], dropped[k]) for k, name in enumerate(by.values)}
+        return {name: self.select(*part) for name, part in parts.items() if len(part[0])}
+
+    def select(self, rows: Any, dropped: int = 0) -> "RegressionItems":
+        """Return the items of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        groups = None
+        if self.groups is not None:
+            present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
+            groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
+        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
+        y, p = self.y[rows], self.p[rows]
+        return RegressionItems(y, p, bounds, weights, groups, self.counted, dropped)
+
+    def select_complete(self) -> "RegressionItems":
+        """Return the items that lack nothing."""
+        if self.absent is None:
+            return self
+        if not len(self.rows):
+            raise NoItems(f"There are no items to evaluate: all {len(self.y):,} lack a value.")
+        return self.select(self.rows, int(self.absent.sum()))
+
+    def compute_exact(self) -> dict[str, float]:
+        """Return what a summary knows approximately, from the items themselves."""
+        return {"median_absolute_error": _compute_median(np.abs(self.p - self.y), self.weights)}
+
+    def is_resampled(self, settings: ConfidenceIntervals | None, parts: int) -> bool:
+        """Tell whether the intervals come from resamples of these items, or of parts of them."""
+        if settings is None or self.groups is not None:
+            return False
+        counts = self.weights is not None and self.counted
+        return is_resampled(settings, self.weights.sum() if counts else len(self.rows), parts)
+
+
+def collect_items(
+    given: GivenColumns, normalization: Normalization | None, missing: MissingPolicy
+) -> "RegressionItems":
+    """Return the items of columns at hand; with a normalization, values are turned back."""
+    if given.table is not None:
+        refuse_unnamed_columns(given.names, "target", "predicted")
+    if given["target"] is None or given["predicted"] is None:
+        raise BadOption("Pass two columns, targets and predictions, or a table and their names.")
+    require_both_bounds(given["lower"], given["upper"])
+    columns = {"targets": given["target"], "predictions": given["predicted"]}
+    if given["lower"] is not None:
+        columns |= {"lower bounds": given["lower"], "upper bounds": given["upper"]}
+    numbers = [convert_to_numbers(column, name) for name, column in columns.items()]
+    if normalization is not None:
+        numbers = [normalization.denormalize(x) for x in numbers]
+    y, p, *bounds = numbers
+    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
+        check_same_length(len(y), len(column), "targets", name)
+    weights = match_weights(given["weights"], len(y))
+    counted = weights is None or bool((weights == np.floor(weights)).all())
+    clusters = None if given["groups"] is None else factorize_column(given["groups"])
+    sides = (bounds[0], bounds[1]) if bounds else None
+    items = RegressionItems(y, p, sides, weights, clusters, counted)
+    return items.leave_out_missing(columns, missing)
+
+
+def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
+    """Refuse items, in some rows, whose group is unknown."""
+    if None not in groups.values:
+        return
+    alone = rows[groups.codes[rows] == groups.values.index(None)]
+    if len(alone):
+        shown = ", ".join(f"row {row + 1}" for row in alone[:ROWS_SHOWN])
+        more = ", …" if len(alone) > ROWS_SHOWN else ""
+        raise MissingLabels(
+            f"{len(alone)} of {len(rows)} items have no group ({shown}{more}). Leave them out, or "
+            "give each a group."
+        )
+
+
+def compute_constants(
+    y: Any, weights: Any, normalization: Normalization | None
+) -> dict[str, float]:
+    """Return what simple predictors always predict: training mean, mean and median of targets."""
+    there = y if weights is None else y[weights > 0]
+    if not len(there) or not np.abs(there).max() < LARGEST_VALUE:
+        return {}  # nobody gets a summary of these
+    gaps = there - there[0]  # exactly 0 where all are equal
+    weighing = None if weights is None else weights[weights > 0]
+    constants = {TARGET_MEAN: float(there[0] + np.average(gaps, weights=weighing))}
+    constants[MEDIAN_BASELINE] = _compute_median(there, weighing)
+    return constants if normalization is None else {TRAIN_MEAN: normalization.mean} | constants
+
+
+def _compute_median(values: Any, weights: Any) -> float:
+    """Return the median; between two values that share the middle it is their mean."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) / weights.sum()
+    first, last = np.searchsorted(below, [0.5 - 1e-12, 0.5 + 1e-12])
+    inorder = values[order]
+    return float(inorder[first] + inorder[min(last, len(values) - 1)]) / 2.0
+
+
+def summarise_previous(items: RegressionItems, order: Any) -> Moments | None:
+    """Return the summary of predicting the previous target in the declared order."""
+    times = np.asarray(order)
+    if times.ndim != 1 or len(times) != len(items.y):
+        raise BadOption(f"{times.size} times for {len(items.y)} targets: each item needs one.")
+    if times.dtype.kind in "USO" and any(isinstance(time, str) for time in times.tolist()):
+        raise BadOption(
+            "The times are strings, whose order is that of a dictionary: pass numbers or dates."
+        )
+    there = items.rows
+    try:
+        missing = there[np.not_equal(times[there], times[there]).astype(bool)]  # nan, and no time
+        _, rows = np.unique(times[there], return_index=True)
+    except TypeError:
+        raise BadOption(
+            "The times cannot be compared: one is missing, or of another type."
+        ) from None
+    if len(missing):
+        raise BadOption(f"Row {missing[0] + 1} has no time, so its previous value is unknown.")
+    if len(rows) < len(there):
+        raise BadOption("Two items have the same time, so which is the previous one is unknown.")
+    if len(rows) < 2:
+        return None
+    y = items.y[there[rows]]
+    weights = None if items.weights is None else items.weights[there[rows]][1:]
+    return Moments.of(y[1:], y[:-1], weights)

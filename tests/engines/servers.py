@@ -1,0 +1,66 @@
+"""Servers that tests start themselves, once, and stop at the end: PostgreSQL and Spark."""
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SPARK_WORKERS = "local-cluster[2,1,1024]"  # two processes with a core and a gigabyte each
+
+
+@cache
+def start_spark() -> Any:
+    """Return a session with two workers."""
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java for Spark")
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "ERROR",
+    }
+    builder = sql.SparkSession.builder.master(os.environ.get("SPARK_MASTER", SPARK_WORKERS))
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    atexit.register(session.stop)
+    return session
+
+
+@cache
+def start_postgres() -> Any:
+    """Return a connection to a server of its own, in a temporary folder."""
+    psycopg = pytest.importorskip("psycopg")
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
+        pytest.skip("there is no server of PostgreSQL")
+    folder = Path(tempfile.mkdtemp(prefix="ordinate-postgres-"))
+    # The server refuses to run as root.
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    if user:
+        shutil.chown(folder, "postgres")
+    bin_, data = programs[-1].parent, folder / "data"
+
+    def run(program: str, *arguments: Any) -> None:
+        command = [*user, bin_ / program, "-D", data, *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+
+    run("initdb", "-U", "tester", "-A", "trust")
+    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+    run("pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
+
+    def stop() -> None:
+        run("pg_ctl", "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(stop)
+    return psycopg.connect(host=str(folder), user="tester", dbname="postgres")
