@@ -70,7 +70,7 @@ class RegressionData:
     groups: Moments | None = None
     previous: Moments | None = None
     bounds: PredictionIntervals | None = None
-    intervals_by_subgroup: list[tuple[Any, PredictionIntervals]] = field(default_factory=list)
+    intervals_by_subgroup: list[tuple[Any, Any]] = field(default_factory=list)
     intervals_by_group: PredictionIntervals | None = None
 
 
@@ -248,26 +248,25 @@ class _RegressionReader:
         self.cells.check_counts(counts, self.sums.n, missing)
         pool = self.sums.compute_sums(self._fill_in_constants(constants))
         roles = self.sums.keys.roles
-        grouped, bounded = CLUSTER in roles, pool.bounds is not None
+        grouped, bounded = CLUSTER in roles, LOW in self.numbers.aliases
         names = list(enumerate(pool.names)) if SUBGROUP in roles else []
         if grouped and pool.histogram is not None and not pool.has_histograms(max(1, len(names))):
             self.notes.append("There are too many groups for a histogram of errors of each.")
+        everything = pool.summarize()
+        groups = pool.summarize(grouped=True) if grouped else None
+        by = {name: pool.summarize(k, grouped=grouped) for k, name in names}
         return RegressionData(
-            pool.summarize_all(),
-            [(name, pool.summarize_subgroup(k, grouped=grouped)) for k, name in names],
+            everything.moments,
+            [(name, part.moments) for name, part in by.items()],
             self.numbers.titles[TARGET],
             self.numbers.titles[GUESS],
             (),
             {x: counts[x] for x in MATCH_COUNTS} if self.items.keyed else None,
             tuple(self.notes),
-            pool.summarize_groups() if grouped else None,
-            bounds=pool.summarize_intervals() if bounded else None,
-            intervals_by_subgroup=[
-                (name, pool.summarize_intervals(k, grouped=grouped)) for k, name in names if bounded
-            ],
-            intervals_by_group=pool.summarize_intervals(grouped=True)
-            if bounded and grouped
-            else None,
+            None if groups is None else groups.moments,
+            bounds=everything.bounds,
+            intervals_by_subgroup=[(name, part.bounds) for name, part in by.items() if bounded],
+            intervals_by_group=None if groups is None else groups.bounds,
         )
 
     def _fill_in_constants(self, constants: Mapping[str, float | None]) -> dict[str, float]:
@@ -324,4 +323,4 @@ def _summarize_persistence(
     if not reading.sums.n:
         return None
     reading.sums.find_means()
-    return reading.sums.compute_sums({}).summarize_all()
+    return reading.sums.compute_sums({}).summarize().moments

@@ -25,22 +25,18 @@ from ordinate.readers.expressions import (
 from ordinate.readers.items import CLUSTER, NTH, SUBGROUP, ItemSource, Table, has_weight
 from ordinate.readers.numeric_cells import GUESS, HIGH, LOW, TARGET, TIMES, USABLE
 from ordinate.readers.regression_keys import FEW_KEYS, SPOT, RegressionKeys, Spots
-from ordinate.readers.regression_pooling import ErrorHistogram, MomentsPool, split_keys
-from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
+from ordinate.readers.regression_pooling import SCORE_PAIRS, ErrorHistogram, RegressionPool
+from ordinate.summaries.prediction_intervals import SCORE_NAMES
 from ordinate.summaries.regression import (
     BIN_GROWTH,
-    HIGHEST_ORDER,
     LARGEST_VALUE,
     MOMENT_POWERS,
     UNIT_HINT,
     ZERO_BIN,
-    CentralSums,
-    Moments,
     compute_bin_size,
 )
 
 Array = NDArray[Any]
-SCORE_PAIRS = [(i, j) for i in range(1 + len(SCORE_NAMES)) for j in range(i, 1 + len(SCORE_NAMES))]
 MOST_GROUPS = 1 << 12  # groups that have a histogram each
 BIN, ABOVE = "bin", "is_above"
 Y, P, ERROR, WEIGHT, LOWER, UPPER = map(column, (TARGET, GUESS, "e", TIMES, LOW, HIGH))
@@ -80,9 +76,9 @@ class RegressionSums:
         known = {name: cells[table["given"] > 0] for name, cells in table.items()}
         usable = known[USABLE].astype(bool)
         self.keys, self.n = RegressionKeys(known, usable, roles), int(known["items"][usable].sum())
-        by, broken = self.keys.subgroups.codes, known.get("broken", known["items"] * 0)
-        self.dropped = np.bincount(by, np.where(usable, 0, known["given"])).astype(int)
-        self.has_fractional_weights = np.bincount(by, np.where(usable, broken, 0)) > 0
+        lacking = np.where(usable, 0, known["given"])
+        self.dropped = np.bincount(self.keys.subgroups.codes, lacking).astype(int)
+        self.counted = not (weighted and known["broken"][usable].any())
 
     def _list_extremes(self, roles: Sequence[str]) -> dict[str, Aggregate]:
         ends = {"y": Y, "e": ERROR}
@@ -148,7 +144,7 @@ class RegressionSums:
 
     # --- the last pass -----------------------------------------------------------------------
 
-    def compute_sums(self, constants: Mapping[str, float]) -> MomentsPool:
+    def compute_sums(self, constants: Mapping[str, float]) -> RegressionPool:
         """Sum up about the means."""
         keys = self.keys
         columns, units = self._center(self.means), dict(self.units)
@@ -174,17 +170,19 @@ class RegressionSums:
         table = self._sum([*keys.roles, SPOT, *[BIN] * by_size], columns, units, products, further)
         key = keys.find(table)
         sums = {name: np.bincount(key, table[name].astype(float)) for name in products | further}
-        y0, e0 = (self.means[name][self.spots.of_key] for name in ("y", "e"))
         found = ErrorHistogram(key, table[BIN], table["s00"], by_key=True) if by_size else None
-        return MomentsPool(
-            _build_moments(sums, y0, e0, self.largest, constants),
-            _build_intervals(sums) if self.bounded else None,
+        return RegressionPool(
+            sums,
+            self.means["y"][self.spots.of_key],
+            self.means["e"][self.spots.of_key],
+            self.largest,
+            dict(constants),
             self._count_sizes() if self.histogram and not by_size else found,
             by=keys.subgroup,
             group=keys.cluster,
             names=keys.subgroups.values,
             dropped=self.dropped,
-            has_fractional_weights=self.has_fractional_weights,
+            counted=self.counted,
         )
 
     def _count_sizes(self) -> ErrorHistogram:
@@ -263,51 +261,3 @@ def build_bin(size: Expression) -> Expression:
     """Return the bin of a size, as in the histograms of Moments."""
     place = (size.ln() / float(np.log(BIN_GROWTH))).ceil()
     return choose(size > 0, place, constant(float(ZERO_BIN)))
-
-
-def _build_moments(
-    sums: Mapping[str, Array],
-    y0: Array,
-    e0: Array,
-    largest: Array,
-    constants: Mapping[str, float],
-) -> Moments:
-    """Return a batch of summaries, one for each key."""
-    plain = _build_central_sums(sums, "s", y0, e0)
-    return Moments(
-        sums["items"].astype(np.int64),
-        plain,
-        _build_central_sums(sums, "ws", y0, e0) if "ws00" in sums else plain,
-        sums["absolute"],
-        sums.get("wabsolute", sums["absolute"]),
-        largest,
-        sums["squares"],
-        dict(constants),
-        {name: sums[f"spread{k}"] for k, name in enumerate(constants)},
-    )
-
-
-def _build_central_sums(sums: Mapping[str, Array], mark: str, y0: Array, e0: Array) -> CentralSums:
-    powers = np.zeros((len(y0), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
-    for a, b in MOMENT_POWERS:
-        powers[:, a, b] = sums[f"{mark}{a}{b}"]
-    y, e = (powers[:, a, b] / powers[:, 0, 0] for a, b in ((1, 0), (0, 1)))
-    for block in split_keys(len(y0)):
-        near = CentralSums(y0[block], e0[block], powers[block])
-        powers[block] = near.recenter_sums(near.y + y[block], near.e + e[block]).sums
-    return CentralSums(y0 + y, e0 + e, powers)
-
-
-def _build_intervals(sums: Mapping[str, Array]) -> PredictionIntervals:
-    size = 1 + len(SCORE_NAMES)
-    once, twice = np.zeros((2, len(sums["items"]), size, size))
-    for i, j in SCORE_PAIRS:
-        once[:, i, j] = once[:, j, i] = sums[f"z{i}{j}"]
-        twice[:, i, j] = twice[:, j, i] = sums.get(f"wz{i}{j}", sums[f"z{i}{j}"])
-    return PredictionIntervals(
-        items=sums["items"].astype(np.int64),
-        plain=once,
-        squared=twice,
-        endless=sums["endless"],
-        points=True,
-    )
