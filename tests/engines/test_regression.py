@@ -100,7 +100,7 @@ def test_missing_values_are_treated_as_asked(engine):
     rows = make_rows()
     rows.loc[[3, 7], "guess"] = math.nan
     rows.loc[5, "density"] = math.nan
-    with pytest.raises(MissingLabels, match="1 of 300 targets .*missing"):
+    with pytest.raises(MissingLabels, match=r"1 of 300 targets .*missing"):
         evaluate(engine.make(rows))
     found = evaluate(engine.make(rows), missing="drop", by="wood")
     same(found.summary, evaluate(rows, missing="drop").summary)
@@ -116,7 +116,7 @@ def test_values_that_are_not_finite_are_refused(engine):
     rows = make_rows()
     rows.loc[4, "guess"] = math.inf
     rows.loc[2, "density"] = math.nan
-    with pytest.raises(BadValues, match="prediction .*inf.* no.* finite number"):
+    with pytest.raises(BadValues, match=r"prediction .*inf.* no.* finite number"):
         evaluate(engine.make(rows), missing="drop")
 
 
@@ -130,7 +130,7 @@ def test_wrong_weights_are_refused(engine):
 def test_text_is_no_number(engine):
     rows = make_rows().astype({"guess": object})
     rows["guess"] = "many"
-    with pytest.raises((BadInput, BadValues), match="must be numbers|not numbers: cast it|'many'"):
+    with pytest.raises((BadInput, BadValues), match=r"must be numbers|not numbers: cast it|'many'"):
         evaluate(engine.make(rows))
 
 

@@ -24,6 +24,11 @@ class ErrorHistogram(NamedTuple):
     weight: Array
     by_key: bool
 
+    def sort(self) -> "ErrorHistogram":
+        """Return the bins in their order, in which they are added up."""
+        order = np.lexsort([self.bin, self.key])
+        return self._replace(key=self.key[order], bin=self.bin[order], weight=self.weight[order])
+
 
 class ItemSummaries(NamedTuple):
     """The summaries of the same items."""
@@ -45,7 +50,7 @@ class RegressionPool:
     e0: Array
     largest: Array
     constants: Mapping[str, float]
-    histogram: ErrorHistogram | None
+    histogram: ErrorHistogram | None  # sorted
     by: Array
     group: Array
     names: list[Any]
@@ -124,7 +129,8 @@ class RegressionPool:
         found, subgroups = self.histogram, 1 if index is None else len(self.names)
         if found is None or (grouped and not self.has_histograms(subgroups)):
             return None
-        inside = np.isin(found.key, here if found.by_key else index) | (index is None)
+        here = here if found.by_key else np.unique(self.by[here])
+        inside = np.isin(found.key, here)
         bins, column = np.unique(found.bin[inside], return_inverse=True)
         count, row = (self.groups, self.group[found.key[inside]]) if grouped else (1, 0)
         cells = np.bincount(row * len(bins) + column, found.weight[inside], count * len(bins))

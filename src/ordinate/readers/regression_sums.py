@@ -170,14 +170,18 @@ class RegressionSums:
         table = self._sum([*keys.roles, SPOT, *[BIN] * by_size], columns, units, products, further)
         key = keys.find(table)
         sums = {name: np.bincount(key, table[name].astype(float)) for name in products | further}
-        found = ErrorHistogram(key, table[BIN], table["s00"], by_key=True) if by_size else None
+        histogram = None
+        if by_size:
+            histogram = ErrorHistogram(key, table[BIN], table["s00"], by_key=True).sort()
+        elif self.histogram:
+            histogram = self._count_sizes()
         return RegressionPool(
             sums,
             self.means["y"][self.spots.of_key],
             self.means["e"][self.spots.of_key],
             self.largest,
             dict(constants),
-            self._count_sizes() if self.histogram and not by_size else found,
+            histogram,
             by=keys.subgroup,
             group=keys.cluster,
             names=keys.subgroups.values,
@@ -192,7 +196,7 @@ class RegressionSums:
         binned, products = {BIN: build_bin(abs(ERROR))}, self._weigh({"total": ()})
         table = self._sum([*roles, BIN], binned, self.units, products, {"items": COUNT})
         place = self.keys.find(table) if by_key else self.keys.find_subgroups(table)
-        return ErrorHistogram(place, table[BIN], table["total"], by_key=by_key)
+        return ErrorHistogram(place, table[BIN], table["total"], by_key=by_key).sort()
 
     # --- sums of products --------------------------------------------------------------------
 
