@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
+SMALL_PROCESS = 8 << 30  # bytes of address space
 OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -38,9 +39,24 @@ def import_duckdb() -> Any:
 
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
-    connection = import_duckdb().connect(config=OFFLINE_SETTINGS)
+    connection = import_duckdb().connect(config=OFFLINE_SETTINGS | _fit_small_process())
     connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection
+
+
+def _fit_small_process() -> dict[str, Any]:
+    """Return settings for a process whose address space is limited: each thread reserves its own.
+
+    DuckDB asks how much memory the machine has, not how much the process may have.
+    """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return {}
+    most, _ = getrlimit(RLIMIT_AS)
+    if most == RLIM_INFINITY or most > SMALL_PROCESS:
+        return {}
+    return {"threads": 1, "memory_limit": f"{most // 4}B"}
 
 
 @contextmanager
