@@ -388,9 +388,9 @@ class _RegressionRun:
         return sum_files(files, columns, constants=constants, missing=missing, watch=watch_queries)
 
     def _build_result(self, found: "RegressionData") -> "RegressionEvaluation":
-        from ordinate.results.regression import RegressionEvaluation
+        from ordinate.results.regression import evaluate_regression_data
 
-        return RegressionEvaluation.from_data(
+        return evaluate_regression_data(
             found,
             self.metrics,
             source="files",

@@ -169,55 +169,6 @@ class RegressionEvaluation(Result):
         )
 
     @classmethod
-    def from_data(
-        cls,
-        found: RegressionData,
-        metrics: MetricSelection = None,
-        *,
-        source: str,
-        unit: str | None = None,
-        normalization: Normalization | None = None,
-        normalized: bool = False,
-        interval: IntervalOption = 0.95,
-        alpha: float = 0.1,
-        interval_metrics: Sequence[Metric] = (),
-    ) -> "RegressionEvaluation":
-        """Evaluate items that were summed up where they are, and their prediction intervals.
-
-        `source` is what they are, such as files; `interval_metrics` are further metrics of
-        prediction intervals. With `normalized`, values are on the scale of the `normalization`.
-        """
-        turn = normalization if normalized else None
-        selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-        intervals = resolve_intervals(interval)
-        result = cls.from_summary(
-            _denormalize(found.moments, turn),
-            selected,
-            unit=unit,
-            normalization=normalization,
-            by=[(name, _denormalize(part, turn)) for name, part in found.by],
-            groups=None if found.groups is None else _denormalize(found.groups, turn),
-            previous=None if found.previous is None else _denormalize(found.previous, turn),
-            interval=intervals,
-            origin=_describe_origin(found, selected, source),
-        )
-        if found.bounds is None:
-            return result
-
-        def score(bounds: PredictionIntervals) -> dict[str, Estimate]:
-            scaled = bounds if turn is None else bounds.scaled(turn.std)
-            return evaluate_prediction_intervals(scaled, alpha, intervals, interval_metrics)
-
-        parts = dict(found.intervals_by_subgroup)
-        return replace(
-            result,
-            prediction_intervals=score(
-                found.bounds if found.intervals_by_group is None else found.intervals_by_group
-            ),
-            by={x: replace(y, prediction_intervals=score(parts[x])) for x, y in result.by.items()},
-        )
-
-    @classmethod
     def _evaluate_subgroup(
         cls,
         part: Moments,
@@ -355,6 +306,54 @@ class RegressionEvaluation(Result):
         return describe_regression(self)
 
 
+def evaluate_regression_data(
+    found: RegressionData,
+    metrics: MetricSelection = None,
+    *,
+    source: str,
+    unit: str | None = None,
+    normalization: Normalization | None = None,
+    normalized: bool = False,
+    interval: IntervalOption = 0.95,
+    alpha: float = 0.1,
+    interval_metrics: Sequence[Metric] = (),
+) -> RegressionEvaluation:
+    """Evaluate items that were summed up where they are, and their prediction intervals.
+
+    `source` is what they are, such as files; `interval_metrics` are further metrics of
+    prediction intervals. With `normalized`, values are on the scale of the `normalization`.
+    """
+    turn = normalization if normalized else None
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    intervals = resolve_intervals(interval)
+    result = RegressionEvaluation.from_summary(
+        _denormalize(found.moments, turn),
+        selected,
+        unit=unit,
+        normalization=normalization,
+        by=[(name, _denormalize(part, turn)) for name, part in found.by],
+        groups=None if found.groups is None else _denormalize(found.groups, turn),
+        previous=None if found.previous is None else _denormalize(found.previous, turn),
+        interval=intervals,
+        origin=_describe_origin(found, selected, source),
+    )
+    if found.bounds is None:
+        return result
+
+    def score(bounds: PredictionIntervals) -> dict[str, Estimate]:
+        scaled = bounds if turn is None else bounds.scaled(turn.std)
+        return evaluate_prediction_intervals(scaled, alpha, intervals, interval_metrics)
+
+    parts = dict(found.intervals_by_subgroup)
+    return replace(
+        result,
+        prediction_intervals=score(
+            found.bounds if found.intervals_by_group is None else found.intervals_by_group
+        ),
+        by={x: replace(y, prediction_intervals=score(parts[x])) for x, y in result.by.items()},
+    )
+
+
 def _denormalize(summary: Moments, normalization: Normalization | None) -> Moments:
     """Return a summary in the unit of the targets."""
     if normalization is None:
@@ -425,7 +424,7 @@ def evaluate_regression(
     if normalized and normalization is None:
         raise BadOption("Values on the normalised scale need their normalization=….")
     if isinstance(given.table, LazyTable):
-        return RegressionEvaluation.from_data(
+        return evaluate_regression_data(
             _sum_lazy_table(
                 given.table, given.names, missing, intervals, normalization, normalized
             ),
