@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,6 @@ from ordinate.readers.databases import Query, QueryItems
 from ordinate.readers.expressions import (
     Aggregate,
     choose,
-    choose_first,
     column,
     find_largest,
     join_by_or,
@@ -58,9 +58,9 @@ def test_the_largest_of_numbers(compute):
 def test_the_first_case_that_holds(compute):
     largest = find_largest([A, B, C])
     cases = [(x == largest, k) for k, x in enumerate((A, B, C))]
-    assert compute(choose_first(cases, 9)) == [1, 0, 2, 0]
-    assert compute(choose_first([*cases[:2], (A > 100, 5), (A < -2, 6)], 9)) == [1, 0, 6, 0]
-    assert compute(choose_first([(A > 100, 5)], 9)) == [9, 9, 9, 9]
+    assert compute(choose(*chain(*cases), 9)) == [1, 0, 2, 0]
+    assert compute(choose(*chain(*cases[:2]), A > 100, 5, A < -2, 6, 9)) == [1, 0, 6, 0]
+    assert compute(choose(A > 100, 5, 9)) == [9, 9, 9, 9]
 
 
 def test_one_of_many_conditions(compute):

@@ -87,7 +87,7 @@ class QueryItems:
 
     query: Query
     roles: Mapping[str, str]
-    derived: tuple[Mapping[str, Expression], ...] = ()  # columns made of those before
+    added: tuple[Mapping[str, Expression], ...] = ()  # columns made of those before
     keyed: bool = False
     ordered: bool = False
 
@@ -96,17 +96,21 @@ class QueryItems:
         """What people call the query."""
         return self.query.name
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "QueryItems":
+        """Return the items with more columns."""
+        return replace(self, added=(*self.added, columns))
+
     @property
     def _items(self) -> str:
         quote = ANSI.quote_identifier
         module = type(self.query.connection).__module__.partition(".")[0]
         fence = DIALECTS.get(module, ANSI).fence
         selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        rows = f"SELECT {selected} FROM ({self.query.inner}) AS asked"
-        for columns in self.derived:
-            more = ", ".join(f"{x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
-            rows = f"SELECT items.*, {more} FROM ({rows}) AS items{fence}"
-        return f"({rows}) AS items"
+        sql = f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        for columns in self.added:
+            more = "".join(f", {x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
+            sql = f"(SELECT items.*{more} FROM {sql}{fence}) AS items"
+        return sql
 
     def sum_by(
         self,
@@ -117,7 +121,7 @@ class QueryItems:
         """Return the sums over the items that share all keys, as the database finds them."""
         quote = ANSI.quote_identifier
         listed = [quote(key) for key in keys]
-        taken = [f"{x.kind}({x.of.to_sql(ANSI)}) AS {quote(n)}" for n, x in sums.items()]
+        taken = [f"{x.to_sql(ANSI)} AS {quote(n)}" for n, x in sums.items()]
         condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
         rows = self._fetch(
             f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "
@@ -142,10 +146,6 @@ class QueryItems:
             lambda cursor: cursor.fetchmany(limit),
         )
         return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
-
-    def add_columns(self, columns: Mapping[str, Expression]) -> "QueryItems":
-        """Return the same items with further columns."""
-        return replace(self, derived=(*self.derived, columns))
 
     def _fetch(self, sql: str) -> list[Sequence[Any]]:
         return self.query.read(sql, lambda cursor: cursor.fetchall())

@@ -28,6 +28,10 @@ class Expression:
             return dialect.quote_identifier(self.operands[0])
         if self.operator == "constant":
             return dialect.format_constant(self.operands[0])
+        if self.operator == "choose":
+            *cases, last = (x.to_sql(dialect) for x in self.operands)
+            listed = zip(cases[::2], cases[1::2], strict=True)
+            return f"CASE {' '.join(f'WHEN {x} THEN {y}' for x, y in listed)} ELSE {last} END"
         template = dialect.templates.get(self.operator, OPERATORS[self.operator].sql)
         return template.format(*(x.to_sql(dialect) for x in self.operands))
 
@@ -92,6 +96,14 @@ class Expression:
         """Tell whether a number is neither NaN nor infinite."""
         return _apply("is finite", self)
 
+    def is_infinite(self) -> "Expression":
+        """Tell whether a number is infinite, of either sign."""
+        return _apply("is infinite", self)
+
+    def is_text(self) -> "Expression":
+        """Tell whether something stands here that is no number."""
+        return _apply("is text", self)
+
     def is_in(self, values: Iterable[Constant]) -> "Expression":
         """Tell whether it is one of some values, of which there is at least one."""
         return join_by_or([self == value for value in values])
@@ -100,9 +112,16 @@ class Expression:
         """Return the largest integer that is not larger."""
         return _apply("floor", self)
 
+    def ceil(self) -> "Expression":
+        """Return the smallest integer that is not smaller."""
+        return _apply("ceil", self)
+
     def ln(self) -> "Expression":
         """Return the natural logarithm."""
         return _apply("ln", self)
+
+    def __abs__(self) -> "Expression":
+        return _apply("abs", self)
 
     def to_number(self) -> "Expression":
         """Return a number of double precision."""
@@ -127,9 +146,22 @@ def constant(value: Constant) -> Expression:
     return Expression("constant", (value,))
 
 
-def choose(condition: Expression, value: Any, otherwise: Any) -> Expression:
-    """Return one value where a condition holds, and another where not."""
-    return _apply("choose", condition, value, otherwise)
+def choose(*cases: Any) -> Expression:
+    """Return the value after the first condition that holds, or the last one.
+
+    >>> choose(column("a") > 0, 1, column("a") < 0, -1, 0).to_sql(ANSI)
+    'CASE WHEN ("a" > 0) THEN 1 WHEN ("a" < 0) THEN -1 ELSE 0 END'
+    """
+    return _apply("choose", *cases)
+
+
+def look_up(number: Expression, values: Sequence[float], start: int = 0) -> Expression:
+    """Return the value with a number, of which the first has `start`, by a tree of questions."""
+    if len(set(values)) == 1:
+        return constant(values[0])
+    half = len(values) // 2
+    left, right = look_up(number, values[:half], start), values[half:]
+    return choose(number < start + half, left, look_up(number, right, start + half))
 
 
 def _apply(name: str, *given: Any) -> Expression:
@@ -144,16 +176,6 @@ def join_by_or(parts: Sequence[Expression]) -> Expression:
 def find_largest(parts: Sequence[Expression]) -> Expression:
     """Return the largest of some numbers."""
     return _join(parts, lambda a, b: choose(a >= b, a, b))
-
-
-def choose_first(cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
-    """Return the value of the first case whose condition holds."""
-    if len(cases) == 1:
-        return choose(*cases[0], otherwise)
-    half = len(cases) // 2
-    first = join_by_or([condition for condition, _ in cases[:half]])
-    rest = choose_first(cases[half:], otherwise)
-    return choose(first, choose_first(cases[:half], otherwise), rest)
 
 
 def _join(
@@ -195,10 +217,19 @@ def order_columns(
 
 
 class Aggregate(NamedTuple):
-    """What is taken over the rows of a group: the count, sum, min or max of something."""
+    """What is taken over the rows of a group: the count, sum, min or max of something.
+
+    A "unit_sum" is one of numbers from -1 to 1, which DuckDB adds up as integers: the order in
+    which its threads come to them changes no digit.
+    """
 
     kind: str
     of: Expression
+
+    def to_sql(self, dialect: "Dialect") -> str:
+        """Return SQL."""
+        template = dialect.templates.get(self.kind, f"{self.kind}({{}})")
+        return template.format(self.of.to_sql(dialect))
 
 
 COUNT = Aggregate("count", constant(1))
@@ -225,7 +256,8 @@ def _narwhals() -> Any:
     return v2
 
 
-def _choose(condition: Any, value: Any, otherwise: Any) -> Any:
+def _choose(condition: Any, value: Any, *others: Any) -> Any:
+    otherwise = others[0] if len(others) == 1 else _choose(*others)
     return _narwhals().when(condition).then(value).otherwise(otherwise)
 
 
@@ -243,12 +275,23 @@ OPERATORS: Mapping[str, Operator] = {
     "or": Operator("({} OR {})", operator.or_),
     "not": Operator("(NOT {})", operator.invert),
     "is missing": Operator("({} IS NULL)", lambda x: x.is_null()),
-    # NaN and infinity, less themselves, are NaN.
-    "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
-    "floor": Operator("floor({})", lambda x: x.floor()),
+    # NaN is larger than any number to some engines, and equal to none to others.
+    "is finite": Operator("(abs({0}) <= 1.7976931348623157e308)", lambda x: x.is_finite()),
+    # One over infinity is 0.
+    "is infinite": Operator(
+        "CASE WHEN abs({0}) > 1e300 THEN 1e0 / {0} = 0 ELSE 1 = 0 END",
+        lambda x: ~(x.is_finite() | x.is_nan()),
+    ),
+    # SQLite takes text for 0, others refuse it; columns of frames have one type.
+    "is text": Operator(
+        "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
+    ),
+    "abs": Operator("abs({})", lambda x: x.abs()),
     "ln": Operator("ln({})", lambda x: x.log()),
+    "floor": Operator("floor({})", lambda x: x.floor()),
+    "ceil": Operator("ceil({})", lambda x: x.ceil()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
-    "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
+    "choose": Operator("", _choose),
 }
 
 
@@ -280,6 +323,18 @@ class Dialect:
         return f"{value!r}e0" if isinstance(value, float) and "e" not in repr(value) else str(value)
 
 
-ANSI = Dialect()
+ANSI = Dialect({"unit_sum": "sum({})"})
 SQLITE, POSTGRES = Dialect(fence=" LIMIT -1"), Dialect(fence=" OFFSET 0")
-DUCKDB = Dialect({"number": "TRY_CAST({} AS DOUBLE)", "is finite": "isfinite({})"})
+UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
+DUCKDB = Dialect(
+    {
+        "number": "TRY_CAST({} AS DOUBLE)",
+        # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
+        # statistics of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
+        "is finite": "isfinite({})",
+        "is infinite": "CASE WHEN isfinite({0}) THEN false "
+        "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
+        "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",
+        "unit_sum": f"CAST(sum(CAST({{}} * {UNIT} AS BIGINT)) AS DOUBLE) / {UNIT}",
+    }
+)

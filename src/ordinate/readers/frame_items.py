@@ -26,6 +26,11 @@ class FrameItems:
     keyed: bool = False
     ordered: bool = False
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
+        """Return the items with more columns."""
+        more = {name: each.to_narwhals() for name, each in columns.items()}
+        return replace(self, frame=self.frame.with_columns(**more))
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -55,11 +60,6 @@ class FrameItems:
         places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
         return [(place, *cells) for place, cells in zip(places, found, strict=True)]
 
-    def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
-        """Return the same items with further columns."""
-        more = {name: each.to_narwhals() for name, each in columns.items()}
-        return replace(self, frame=self.frame.with_columns(**more))
-
     def _filter(self, where: Expression | None) -> Any:
         # A filter that asks no column is none that engines take.
         if where is None or where is ALWAYS:
@@ -80,7 +80,7 @@ def _take(name: str, kind: str) -> Any:
     from narwhals.stable import v2 as narwhals
 
     values = narwhals.col(name)
-    return {"count": values.sum, "sum": values.sum, "min": values.min, "max": values.max}[kind]()
+    return {"min": values.min, "max": values.max}.get(kind, values.sum)()
 
 
 def _make_cells(series: Any) -> Any:

@@ -70,6 +70,12 @@ class FileItems:
         """Whether items were joined by an id."""
         return self.parts[0].keyed
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
+        """Return the items with more columns."""
+        added = "".join(f", {x.to_sql(DUCKDB)} AS {n}" for n, x in columns.items())
+        parts = [replace(x, sql=f"SELECT *{added} FROM ({x.sql})") for x in self.parts]
+        return replace(self, parts=parts)
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -90,8 +96,7 @@ class FileItems:
         part = self.parts[index]
         selected = [quote_identifier(key) for key in keys]
         selected += (
-            f"{each.kind}({each.of.to_sql(DUCKDB)}) AS {quote_identifier(name)}"
-            for name, each in sums.items()
+            f"{each.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, each in sums.items()
         )
         condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
         query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"
@@ -108,14 +113,6 @@ class FileItems:
         for part in self.parts:
             found += self._find_cells_in_file(part, where, [shown, *also], limit - len(found))
         return found
-
-    def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
-        """Return the same items with further columns."""
-        more = ", ".join(
-            f"{x.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, x in columns.items()
-        )
-        parts = [replace(x, sql=f"SELECT *, {more} FROM ({x.sql})") for x in self.parts]
-        return replace(self, parts=parts)
 
     def _find_cells_in_file(
         self, part: ItemQuery, where: Expression, shown: Sequence[Expression], limit: int

@@ -23,6 +23,9 @@ ROLES = {  # of arguments that name columns
     "by": SUBGROUP,
     "groups": CLUSTER,
     "second_rater": SECOND,
+    "target": GOLD,
+    "lower": "lower",
+    "upper": "upper",
 }
 
 
@@ -45,6 +48,9 @@ class ItemSource(Protocol):
     def ordered(self) -> bool:
         """Whether items have a place each."""
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
+        """Return the items with more columns."""
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -57,9 +63,6 @@ class ItemSource(Protocol):
         self, where: Expression, shown: Expression, limit: int, *also: Expression
     ) -> list[tuple[Any, ...]]:
         """Return the first places where a condition holds, and what stands there."""
-
-    def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
-        """Return the same items with further columns, made of those that they have."""
 
 
 def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:

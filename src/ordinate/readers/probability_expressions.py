@@ -2,12 +2,12 @@
 
 import math
 from functools import reduce
+from itertools import chain
 from operator import add, and_
 
 from ordinate.readers.expressions import (
     Expression,
     choose,
-    choose_first,
     column,
     constant,
     find_largest,
@@ -55,7 +55,7 @@ class ProbabilityExpressions:
             **{f"p{k}": x / total if self.renormalize else x for k, x in enumerate(self.given)},
             **{f"below{k}": reduce(add, self.p[: k + 1]) for k in range(last)},
             BEST: find_largest(self.p),
-            TOP: choose_first(tops[:-1], last),
+            TOP: choose(*chain(*tops[:-1]), last),
         }
 
     def _derive_scores(self) -> dict[str, Expression]:
@@ -68,7 +68,7 @@ class ProbabilityExpressions:
         below = [reduce(add, gap[: k + 1]) for k in range(self.size - 1)]
         brier, rps = (reduce(add, [x * x for x in part]) for part in (gap, below))
         scores = (brier, constant(0.0) - clipped.ln(), rps)
-        of_gold = {HIT: choose_first(hits[:-1], self.p[-1])}
+        of_gold = {HIT: choose(*chain(*hits[:-1]), self.p[-1])}
         return gaps | of_gold | dict(zip(SCORE_NAMES, scores, strict=True))
 
     # --- conditions --------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class ProbabilityExpressions:
     def choose_label(self) -> Expression:
         """Return the label of the most probable level, None of an incomplete row."""
         levels = [(column(TOP) == k, label) for k, label in enumerate(self.scale.labels)]
-        return choose(self.is_incomplete(), None, choose_first(levels[:-1], levels[-1][1]))
+        return choose(self.is_incomplete(), None, choose(*chain(*levels[:-1]), levels[-1][1]))
 
     def list_score_sums(self) -> dict[str, Expression]:
         """Return what `ProperScores` are the sums of."""
@@ -143,5 +143,4 @@ def assign_bin(f: Expression, count: int) -> Expression:
 
 
 def _is_no_number(x: Expression) -> Expression:
-    """Tell whether a cell is missing or NaN, which is never at most 0, nor is its opposite."""
-    return x.is_missing() | ~((constant(0.0) >= x) | (constant(0.0) >= constant(0.0) - x))
+    return x.is_missing() | ~(x.is_finite() | x.is_infinite())

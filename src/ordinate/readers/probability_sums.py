@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -16,7 +17,7 @@ from ordinate.readers.expressions import (
     COUNT,
     Aggregate,
     Expression,
-    choose_first,
+    choose,
     column,
     count_where,
     order_columns,
@@ -178,7 +179,7 @@ class ProbabilityReader:
         ]
         cases = [(column(GOLD).is_in(found), k) for k, found in enumerate(labels) if found]
         if cases:
-            self.columns[LEVEL] = choose_first(cases, len(self.scale))
+            self.columns[LEVEL] = choose(*chain(*cases), len(self.scale))
         self.where = column(LEVEL) < len(self.scale)
         if self.weighted:
             self.where &= has_weight(keyed=False)
