@@ -131,7 +131,9 @@ def test_wrong_weights_are_refused(engine):
 def test_text_is_no_number(engine):
     rows = make_rows().astype({"guess": object})
     rows["guess"] = "many"
-    with pytest.raises((BadInput, BadValues), match=r"must be numbers|not numbers: cast it|'many'|text"):
+    with pytest.raises(
+        (BadInput, BadValues), match=r"must be numbers|not numbers: cast it|'many'|text"
+    ):
         evaluate(engine.make(rows))
 
 

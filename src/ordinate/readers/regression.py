@@ -169,18 +169,6 @@ def _configure_engine(connection: Connection, folder: Path, name: str) -> None:
 # --- columns of files ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _NumericLabelColumns(LabelColumns):
-    """Columns of numbers besides those of labels."""
-
-    numbers: dict[str, str] = field(default_factory=dict)  # by the names that they get
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        return super().extras | self.numbers
-
-
 def _plan_queries(
     connection: Connection,
     gold_files: list[FileSource],
@@ -195,7 +183,7 @@ def _plan_queries(
     numbers = {"lower": columns.lower, "upper": columns.upper, "moment": columns.order}
     if not gold_files:
         numbers |= {FILE_SIDES[TARGET]: target, FILE_SIDES[GUESS]: predicted}
-    label_columns = _NumericLabelColumns(
+    label_columns = LabelColumns(
         target,
         predicted,
         columns.weights,
@@ -204,7 +192,7 @@ def _plan_queries(
         gold_file=columns.gold_file,
         id=columns.id,
         row_order=columns.row_order,
-        numbers={name: column for name, column in numbers.items() if column is not None},
+        numbers=numbers,
     )
     # NaN is no missing number here.
     gold, guesses = (
