@@ -93,6 +93,7 @@ class LabelColumns:
     delimiter: Delimiter = None
     encoding: Encoding = None
     renamed: dict[str, str | None] = field(default_factory=dict)
+    numbers: dict[str, str | None] = field(default_factory=dict)  # by the names that they get
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -110,6 +111,7 @@ class LabelColumns:
             "cluster": self.groups,
             "second": self.second_rater,
         }
+        named |= self.numbers
         found = {name: column for name, column in named.items() if column is not None}
         return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
 

@@ -1,7 +1,6 @@
 """Cells that should hold numbers: which are empty, and which hold something else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Literal, get_args
@@ -34,43 +33,39 @@ IS_NUMBER_SQL, IS_TIME_SQL = (
     "isfinite(TRY_CAST({0} AS DOUBLE))",
     "isfinite(TRY_CAST({0} AS TIMESTAMPTZ))",
 )
-TIME, TIME_TEXT_SQL = sql("moment"), "CAST(moment AS VARCHAR)"
-
-
-@dataclass(frozen=True)
-class NumericColumns:
-    """The columns of numbers by role: how the items call them, and people do.
-
-    `order` is a column of times, which files alone have.
-    """
-
-    aliases: Mapping[str, str]
-    titles: Mapping[str, str]
-    groups: str | None = None
-    weights: str | None = None
-    order: str | None = None
+MOMENT, TIME_TEXT_SQL = "moment", "CAST(moment AS VARCHAR)"
 
 
 class NumericCells(RowLocator):
-    """Reads cells as numbers, and finds those that cannot be used, as errors name them."""
+    """Reads cells as numbers, and finds those that cannot be used, as errors name them.
 
-    def __init__(self, items: ItemSource, numbers: NumericColumns) -> None:
-        super().__init__(items, LabelSpelling({}), numbers.weights)
-        self.numbers = numbers
+    `titles` is what people call the columns of the items, `columns` which of them are numbers, by
+    role. Files alone have a column of times.
+    """
+
+    def __init__(
+        self, items: ItemSource, titles: Mapping[str, str], columns: Mapping[str, str]
+    ) -> None:
+        super().__init__(items, LabelSpelling({}), titles.get(WEIGHT))
+        self.titles = titles
+        self.columns = {role: name for role, name in columns.items() if name in titles}
 
     def add_numbers(self) -> ItemSource:
         """Return the items with columns of numbers, and whether an item counts."""
-        aliases = {**self.numbers.aliases, **({TIMES: WEIGHT} if self.weights else {})}
-        numbers = {role: column(alias).to_number() for role, alias in aliases.items()}
+        names = {**self.columns, **({TIMES: WEIGHT} if self.weights else {})}
+        numbers = {role: column(name).to_number() for role, name in names.items()}
         return self.items.add_columns(numbers | {USABLE: self._is_usable()})
 
     def _is_usable(self) -> Expression:
-        there = [~self._get_number(role).is_missing() for role in self.numbers.aliases]
-        there += [~column(CLUSTER).is_missing()] * (self.numbers.groups is not None)
+        there = [~self._get_number(role).is_missing() for role in self.columns]
+        there += [~column(CLUSTER).is_missing()] * (CLUSTER in self.titles)
         return reduce(and_, [*([column(IN_GOLD)] * self.items.keyed), *there])
 
     def _get_number(self, role: str) -> Expression:
-        return column(self.numbers.aliases[role]).to_number()
+        return column(self.columns[role]).to_number()
+
+    def _get_title(self, role: str) -> str:
+        return self.titles[self.columns[role]]
 
     def _is_strange(self, role: str) -> Expression:
         """Tell whether something stands in a cell that is no number of its role."""
@@ -78,19 +73,19 @@ class NumericCells(RowLocator):
         valid = number.is_finite()
         if role in {LOW, HIGH}:
             valid |= number.is_infinite() & (number < 0 if role == LOW else number > 0)
-        return column(self.numbers.aliases[role]).is_text() | (~number.is_missing() & ~valid)
+        return column(self.columns[role]).is_text() | (~number.is_missing() & ~valid)
 
     def list_counts(self) -> dict[str, Aggregate]:
         """Return what is counted of items, by name."""
-        found = {f"no_{role}": self._get_number(role).is_missing() for role in self.numbers.aliases}
-        found |= {f"bad_{role}": self._is_strange(role) for role in self.numbers.aliases}
-        if LOW in self.numbers.aliases:
+        found = {f"no_{role}": self._get_number(role).is_missing() for role in self.columns}
+        found |= {f"bad_{role}": self._is_strange(role) for role in self.columns}
+        if LOW in self.columns:
             found["swapped"] = column(USABLE) & (column(LOW) > column(HIGH))
-        if self.numbers.groups is not None:
+        if CLUSTER in self.titles:
             found["no_group"] = column(CLUSTER).is_missing()
         if self.weights is not None:
             found["bad_weight"] = is_wrong_weight(column(TIMES))
-        if self.numbers.order is not None:
+        if MOMENT in self.titles:
             text = sql(f"nullif({TIME_TEXT_SQL}, '')")
             found["no_time"] = column(USABLE) & text.is_missing()
             for name, template in (("no_number", IS_NUMBER_SQL), ("no_date", IS_TIME_SQL)):
@@ -113,7 +108,7 @@ class NumericCells(RowLocator):
             self.check_weights()
         if not counts["given"]:
             self.refuse_no_items("evaluate")
-        for role in self.numbers.aliases:
+        for role in self.columns:
             if counts[f"bad_{role}"]:
                 self._refuse_strange_number(role)
         if missing != "drop":
@@ -124,21 +119,21 @@ class NumericCells(RowLocator):
             raise NoItems(f"There are no items to evaluate: all {counts['given']:,} lack a value.")
 
     def _refuse_strange_number(self, role: str) -> None:
-        shown = column(self.numbers.aliases[role])
+        shown = column(self.columns[role])
         for place, found in self.find_cells(self._is_strange(role), shown, 1):
             raise BadValues(
-                f"The {ROLE_TITLES[role]} ({place} of column {self.numbers.titles[role]!r}) is "
+                f"The {ROLE_TITLES[role]} ({place} of column {self._get_title(role)!r}) is "
                 f"{shorten(str(found))}, which is no finite number"
                 f"{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave the cell empty and "
                 f"the item out with {DROP_HINT}."
             )
 
     def _refuse_missing(self, counts: Mapping[str, int]) -> None:
-        for role, alias in self.numbers.aliases.items():
+        for role, alias in self.columns.items():
             if counts[f"no_{role}"]:
                 empty = self._get_number(role).is_missing()
                 places = [place for place, _ in self.find_cells(empty, column(alias), ROWS_SHOWN)]
-                what = f"{ROLE_TITLES[role]}s in column {self.numbers.titles[role]!r}"
+                what = f"{ROLE_TITLES[role]}s in column {self._get_title(role)!r}"
                 raise make_missing_labels_error(
                     counts[f"no_{role}"],
                     counts["given"],
@@ -150,7 +145,7 @@ class NumericCells(RowLocator):
             raise make_missing_groups_error(
                 counts["no_group"],
                 counts["given"],
-                f"column {self.numbers.groups!r}",
+                f"column {self.titles[CLUSTER]!r}",
                 self.find_empty_cells(CLUSTER),
             )
 
@@ -158,7 +153,7 @@ class NumericCells(RowLocator):
         low, high = self._get_number(LOW), self._get_number(HIGH)
         for place, found in self.find_cells(low > high, low, 1):
             raise BadValues(
-                f"The lower bound ({place} of column {self.numbers.titles[LOW]!r}), {found}, is "
+                f"The lower bound ({place} of column {self._get_title(LOW)!r}), {found}, is "
                 "above the upper bound. Swap the two, or leave the item out."
             )
 
@@ -179,9 +174,9 @@ class NumericCells(RowLocator):
 
     def _refuse_time(self, condition: str, what: str) -> None:
         where = self._is_usable() & sql(condition.format(TIME_TEXT_SQL))
-        for place, found in self.find_cells(where, TIME, 1):
+        for place, found in self.find_cells(where, column(MOMENT), 1):
             raise BadValues(
-                f"The time ({place} of column {self.numbers.order!r}) "
+                f"The time ({place} of column {self.titles[MOMENT]!r}) "
                 f"{what.format(shorten(found))}: which target came before is unknown."
             )
 
@@ -192,8 +187,8 @@ class NumericCells(RowLocator):
             for key in keys
         )
         where = self._is_usable() & sql(" AND ".join(same))
-        places = ", ".join(place for place, _ in self.find_cells(where, TIME, ROWS_SHOWN))
+        places = ", ".join(place for place, _ in self.find_cells(where, column(MOMENT), ROWS_SHOWN))
         raise BadValues(
-            f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "
+            f"Column {self.titles[MOMENT]!r} has the time {shorten(text)} more than once "
             f"({places}): which target came before is unknown."
         )

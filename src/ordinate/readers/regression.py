@@ -1,7 +1,7 @@
 """Regression targets and predictions, summed up where they are: in files, frames and databases."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,7 +32,6 @@ from ordinate.readers.numeric_cells import (
     USABLE,
     MissingPolicy,
     NumericCells,
-    NumericColumns,
 )
 from ordinate.readers.regression_sums import RegressionSums
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
@@ -98,14 +97,9 @@ def sum_files(
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         planner = _plan_queries(connection, gold_files, reader.describe_files(paths), columns)
         _configure_engine(connection, reader.folder, planner.files[0].name)
-        aliases = SIDES if gold_files else FILE_SIDES
-        titles = {TARGET: planner.gold, GUESS: planner.predicted}
-        if columns.lower is not None and columns.upper is not None:
-            aliases, titles = aliases | BOUNDS, titles | {LOW: columns.lower, HIGH: columns.upper}
-        numbers = NumericColumns(aliases, titles, columns.groups, columns.weights, columns.order)
-        named = {SUBGROUP: columns.by, CLUSTER: columns.groups}
-        roles = [role for role, name in named.items() if name is not None]
-        reading = _RegressionReader(planner.build_items(), numbers, roles, histogram=histogram)
+        sides = SIDES if gold_files else FILE_SIDES
+        items, titles = planner.build_items(), planner.list_titles()
+        reading = _RegressionReader(items, titles, sides | BOUNDS, histogram=histogram)
         data = reading.read(checked, missing)
         previous = None
         if columns.order is not None:
@@ -126,16 +120,9 @@ def sum_table(
     refuse_unnamed_columns(names, "target", "predicted")
     require_both_bounds(names.get("lower"), names.get("upper"))
     titles = {ROLES[argument]: name for argument, name in names.items()}
-    aliases = {role: x for role, x in (SIDES | BOUNDS).items() if x in titles}
-    numbers = NumericColumns(
-        aliases,
-        {role: titles[alias] for role, alias in aliases.items()},
-        titles.get(CLUSTER),
-        titles.get(WEIGHT),
-    )
-    table.require_numbers(numbers.titles.values())
-    roles = [role for role in (SUBGROUP, CLUSTER) if role in titles]
-    reading = _RegressionReader(table.open_items(titles), numbers, roles)
+    numbers = SIDES | BOUNDS
+    table.require_numbers(titles[name] for name in numbers.values() if name in titles)
+    reading = _RegressionReader(table.open_items(titles), titles, numbers)
     return reading.read(_check_constants(constants), missing)
 
 
@@ -169,18 +156,6 @@ def _configure_engine(connection: Connection, folder: Path, name: str) -> None:
 # --- columns of files ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _NumericLabelColumns(LabelColumns):
-    """Columns of numbers besides those of labels."""
-
-    numbers: dict[str, str] = field(default_factory=dict)  # by the names that they get
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        return super().extras | self.numbers
-
-
 def _plan_queries(
     connection: Connection,
     gold_files: list[FileSource],
@@ -195,7 +170,7 @@ def _plan_queries(
     numbers = {"lower": columns.lower, "upper": columns.upper, "moment": columns.order}
     if not gold_files:
         numbers |= {FILE_SIDES[TARGET]: target, FILE_SIDES[GUESS]: predicted}
-    label_columns = _NumericLabelColumns(
+    label_columns = LabelColumns(
         target,
         predicted,
         columns.weights,
@@ -204,7 +179,7 @@ def _plan_queries(
         gold_file=columns.gold_file,
         id=columns.id,
         row_order=columns.row_order,
-        numbers={name: column for name, column in numbers.items() if column is not None},
+        numbers=numbers,
     )
     # NaN is no missing number here.
     gold, guesses = (
@@ -225,20 +200,20 @@ class _RegressionReader:
     def __init__(
         self,
         items: ItemSource,
-        numbers: NumericColumns,
-        roles: Sequence[str],
+        titles: Mapping[str, str],
+        numbers: Mapping[str, str],
         *,
         histogram: bool = True,
     ) -> None:
-        self.cells, self.numbers = NumericCells(items, numbers), numbers
+        self.cells = NumericCells(items, titles, numbers)
         self.items = self.cells.add_numbers()
         self.notes: list[str] = []
         self.sums = RegressionSums(
             self.items,
-            roles,
+            [role for role in (SUBGROUP, CLUSTER) if role in titles],
             self.cells.list_counts(),
-            weighted=numbers.weights is not None,
-            bounded=LOW in numbers.aliases,
+            weighted=WEIGHT in titles,
+            bounded=LOW in self.cells.columns,
             histogram=histogram,
         )
 
@@ -247,19 +222,18 @@ class _RegressionReader:
         counts = self.sums.counts
         self.cells.check_counts(counts, self.sums.n, missing)
         pool = self.sums.compute_sums(self._fill_in_constants(constants))
-        roles = self.sums.keys.roles
-        grouped, bounded = CLUSTER in roles, LOW in self.numbers.aliases
+        roles, everything = self.sums.keys.roles, pool.summarize()
+        grouped, bounded = CLUSTER in roles, everything.bounds is not None
         names = list(enumerate(pool.names)) if SUBGROUP in roles else []
         if grouped and pool.histogram is not None and not pool.has_histograms(max(1, len(names))):
             self.notes.append("There are too many groups for a histogram of errors of each.")
-        everything = pool.summarize()
         groups = pool.summarize(grouped=True) if grouped else None
         by = {name: pool.summarize(k, grouped=grouped) for k, name in names}
         return RegressionData(
             everything.moments,
             [(name, part.moments) for name, part in by.items()],
-            self.numbers.titles[TARGET],
-            self.numbers.titles[GUESS],
+            self.cells.titles[GOLD],
+            self.cells.titles[PREDICTED],
             (),
             {x: counts[x] for x in MATCH_COUNTS} if self.items.keyed else None,
             tuple(self.notes),
@@ -318,8 +292,8 @@ def _summarize_persistence(
         cells.refuse_tied_times(times, tie)
     query = "SELECT * FROM disk.previous WHERE predicted IS NOT NULL"
     rows = FileItems(connection, [ItemQuery(query, name, ())])
-    numbers = NumericColumns(SIDES, SIDES, weights=cells.weights)
-    reading = _RegressionReader(rows, numbers, [], histogram=histogram)
+    titles = {x: x for x in (GOLD, PREDICTED, *[WEIGHT] * weighted)}
+    reading = _RegressionReader(rows, titles, SIDES, histogram=histogram)
     if not reading.sums.n:
         return None
     reading.sums.find_means()
