@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -22,6 +22,7 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
+    choose_missing_policy,
     find_clusters,
     is_read_once,
     list_inputs,
@@ -112,9 +113,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
-    places = parser.add_argument_group(PLACES)
-    add_flags(places, LabelColumns, OF_FILES)
-    add_database_options(places)
+    add_place_options(parser, LabelColumns)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:
@@ -206,13 +205,13 @@ def _evaluate_labels(
                 options.files,
                 replace(columns, probabilities=()),
                 scale,
-                options.missing or "error",
+                choose_missing_policy(options),
                 items=items,
                 watch=watch_queries,
             )
         else:
             found = count_table(
-                table, columns.arguments, scale, options.missing or "error", columns.renamed
+                table, columns.arguments, scale, choose_missing_policy(options), columns.renamed
             )
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
@@ -261,7 +260,7 @@ def _evaluate_scaled_cases(
             options.files,
             LabelColumns(**given, renamed=read_renamed_labels(options)),
             join_scales(scales.values()),
-            options.missing or "error",
+            choose_missing_policy(options),
             check_groups=lambda names: check_case_scales(names, scales),
             watch=watch_queries,
         )
@@ -315,7 +314,7 @@ def _evaluate_calibration(
         columns.probabilities,
         collect_required_parts(selected, bins),
         parse_scale(options),
-        options.missing or "error",
+        choose_missing_policy(options),
         renormalize=getattr(options, "renormalize", False),
         blocks=JACKKNIFE_BLOCKS,
         watch=watch_queries,
@@ -380,7 +379,7 @@ def _evaluate_probability_rows(
     result = evaluate(
         scale=found.scale,
         metrics=metrics,
-        missing=options.missing or "error",
+        missing=choose_missing_policy(options),
         error_attribution=options.error_attribution or (),
         renormalize=getattr(options, "renormalize", False),
         bins=_find_bins(metrics),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, BadValues, shorten
 from ordinate.readers.column_names import expand_columns, find_column
-from ordinate.readers.columns import LabelColumns, RegressionColumns
+from ordinate.readers.columns import FileOptions, LabelColumns, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column
@@ -87,8 +87,7 @@ def _select_cells(column: Any, mask: Array) -> Any:
 def read_columns(
     paths: list[str],
     names: Sequence[str],
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    options: FileOptions | None = None,
     *,
     labels: Sequence[str] = (),
     most_rows: int = MOST_ROWS,
@@ -97,7 +96,7 @@ def read_columns(
 
     `labels` are columns that are read as strings, whatever they hold.
     """
-    with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
+    with connect() as connection, open_sources(connection, options) as reader:
         return _read_table(connection, reader.describe_files(paths), names, labels, most_rows)
 
 
@@ -254,7 +253,7 @@ def read_probability_items(
     spelling = LabelSpelling(columns.renamed)
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
     ):
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
@@ -263,6 +262,7 @@ def read_probability_items(
         others = {role: name for role, name in roles.items() if name is not None}
         numbers = [*named, *([columns.weights] if columns.weights else [])]
         table = _read_table(connection, sources, numbers, [gold, *others.values()])
+        notes += reader.describe_left_out()
     texts = {role: table.labels[name] for role, name in {"gold": gold, **others}.items()}
     for role in texts.keys() & {"gold", "second_rater"}:
         texts[role] = np.array([*map(spelling.rename_label, texts[role]), None], object)[:-1]
@@ -296,9 +296,7 @@ def read_items(
     optional = (columns.lower, columns.upper, columns.weights)
     needed = [found.target, found.predicted, *(name for name in optional if name is not None)]
     labels = [name for name in (columns.groups, columns.by) if name is not None]
-    table = read_columns(
-        paths, [*needed, *further], columns.delimiter, columns.encoding, labels=labels
-    )
+    table = read_columns(paths, [*needed, *further], columns, labels=labels)
     cells = {name: _convert_to_numbers(table[name]) for name in needed}
     mask = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
     if columns.groups is not None:

@@ -53,7 +53,7 @@ def read_probability_rows(
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
     ):
         return _ProbabilityRowReader(connection, reader, columns, path, fit).read(scale)
 

@@ -36,7 +36,6 @@ from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_la
 
 Array = NDArray[Any]
 BLOCKS_PER_CHUNK = 8  # blocks of rows that leave the engine together
-MEMORY_LIMIT = "400MB"  # that the engine may take for rows on their way
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,15 @@ def count_probabilities(
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
         watch(connection),
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
         named_columns = replace(columns, predicted=found[0], probabilities=found)
-        planner = QueryPlanner(
-            connection, [_drop_columns(g, found) for g in gold_files], files, named_columns
-        )
+        others = [_drop_columns(source, found) for source in gold_files]
+        planner = QueryPlanner(connection, others, files, named_columns, reader.left_out)
         reading = _ReliabilityReader(connection, planner, reader.folder, rows_per_block)
         scale = reading.find_scale(scale)
         order = match_columns_to_levels(scale, found)
@@ -84,7 +82,7 @@ def count_probabilities(
         summary = reading.summarize(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
-    notes = tuple(planner.notes)
+    notes = (*planner.notes, *reader.describe_left_out())
     return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.match_counts)
 
 
@@ -138,12 +136,11 @@ class _ReliabilityReader:
         self.rows_per_block = rows_per_block
         self.items = planner.build_queries()
         self.keyed = self.items[0].keyed
-        self.spelling = LabelSpelling(planner.columns.renamed)
+        self.spelling = LabelSpelling(planner.columns.renamed, planner.left_out)
         weights = planner.columns.weights
         self.places = RowLocator(FileItems(connection, self.items), self.spelling, weights)
         if weights is not None:
             self.places.check_weights()
-        read_rows(connection, f"SET memory_limit='{MEMORY_LIMIT}'", self.items[0].name)
         read_rows(
             connection,
             f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk",
