@@ -135,6 +135,8 @@ def _extract_reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
     if "Out of Memory" in message:
         return "there is not enough memory for it."
+    if "don't know what type" in message:
+        return "its content is damaged."
     if "state machine" in message:
         return "a quote is not closed, or its line ends are mixed."
     if "Maximum line size" in message:

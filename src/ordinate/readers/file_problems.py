@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ordinate.errors import BadFile, BadIds, OffScale, OrdinateError
+from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
 from ordinate.readers.duckdb_connection import MEMORY_LIMIT, read_rows
 from ordinate.readers.file_formats import FileReader, TextLayout, decode_text, read_cells
 from ordinate.readers.item_query import build_key_sql, build_label_sql
@@ -14,6 +14,7 @@ from ordinate.readers.text_lines import format_excerpt
 if TYPE_CHECKING:
     from ordinate.readers.file_formats import FileSource
 
+MOST_FILES_NAMED = 3
 NO_QUOTES = "The quotes of this file are characters like others, it seems: pass --quote none."
 LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
 
@@ -22,15 +23,30 @@ def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
     """Return the message of an error, with the flag that helps, if there is one."""
     if not reader.options.named_by_flags:
         return str(problem)
+    if isinstance(problem, BadFile) and problem.column is None:
+        return _explain_file(_find_broken_file(problem, reader), reader)
+    return f"{problem}{_find_remedy(problem, reader)}"
+
+
+def _find_remedy(problem: OrdinateError, reader: FileReader) -> str:
+    """Return what is to be added to a message, if anything is."""
+    if isinstance(problem, BadFile):
+        return _explain_column(problem.file, problem.column or "", reader)
     if isinstance(problem, BadIds):
-        return f"{problem}{_suggest_key(reader) or _suggest_lenient(reader)}"
+        return _suggest_key(reader) or _suggest_lenient(reader)
     if isinstance(problem, OffScale):
-        return f"{problem}{_suggest_lenient(reader)}"
-    if not isinstance(problem, BadFile):
-        return str(problem)
-    if problem.column is not None:
-        return f"{problem}{_explain_column(problem.file, problem.column, reader)}"
-    return _explain_file(_find_broken_file(problem, reader), reader)
+        return _suggest_lenient(reader)
+    if isinstance(problem, (MissingLabels, NoItems)):
+        return _name_sources(str(problem), reader)
+    return ""
+
+
+def _name_sources(message: str, reader: FileReader) -> str:
+    """Return where items were read from, if a message does not say."""
+    names = [source.name for source in reader.sources]
+    more = ", …" if len(names) > MOST_FILES_NAMED else ""
+    told = any(name in message for name in names)
+    return "" if told else f" They are from {', '.join(names[:MOST_FILES_NAMED])}{more}."
 
 
 def _suggest_lenient(reader: FileReader) -> str:
@@ -102,9 +118,9 @@ def _is_part_of_key(reader: FileReader, source: "FileSource", column: str, key: 
 def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
     """Return the error of the very file that cannot be read: a query may join several."""
     for source in reader.sources:
-        counts = ", ".join(f"count({sql})" for sql in source.columns.values())
+        cells = ", ".join(f"max(hash({sql}))" for sql in source.columns.values())  # all are read
         try:
-            read_rows(reader.connection, f"SELECT {counts} FROM {source.sql}", source.name)
+            read_rows(reader.connection, f"SELECT {cells} FROM {source.sql}", source.name)
         except BadFile as found:
             return found
     return problem

@@ -47,10 +47,10 @@ class LabelSpelling:
         """Take labels for missing ones, if such are left out, and count them."""
         if self.left_out is None:
             return False
-        from ordinate.readers.lenient_files import count_off_scale_label  # noqa: PLC0415 - rare
+        from ordinate.readers.lenient_files import count_off_scale_labels  # noqa: PLC0415 - rare
 
         self.off_scale.update(map(normalize_label, labels))
-        self.left_out.append(count_off_scale_label(place, example, count))
+        count_off_scale_labels(self.left_out, place, example, count)
         return True
 
     def rename_label(self, label: Any) -> Any:
@@ -63,9 +63,11 @@ class LabelSpelling:
         """Return the declared scale, or the one preset that fits, with a note."""
         if declared is not None:
             return declared
-        seen: set[Any] = {self.rename_label(label) for label in labels}
-        scale = find_preset(lambda: {level for level in seen if not is_missing(level)})
-        notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
+        renamed: set[Any] = {self.rename_label(label) for label in labels}
+        seen = {level for level in renamed if not is_missing(level)}
+        scale = find_preset(lambda: seen)
+        fit = "every label seen is" if seen <= set(scale.labels) else "most labels seen are"
+        notes.append(f"No scale was declared: {fit} on the preset {scale.preset!r}.")
         return scale
 
     def find_off_scale_labels(self, scale: Scale, labels: Iterable[Any]) -> list[Any]:

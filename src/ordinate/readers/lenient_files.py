@@ -1,5 +1,6 @@
 """Files of which bad lines, repeated ids and labels off the scale are left out, and counted."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,13 @@ def find_first_ids(
     ]
 
 
-def count_off_scale_label(place: str, label: Any, count: int) -> Irregularity:
-    """Return labels that are off the scale; the first stands in a place."""
-    return Irregularity(place, IrregularityKind.OFF_SCALE, count, None, format_excerpt(str(label)))
+def count_off_scale_labels(
+    left_out: list[Irregularity], place: str, label: Any, count: int
+) -> None:
+    """Count labels that are off the scale, one of which stands in a place."""
+    kind = IrregularityKind.OFF_SCALE
+    for k, known in enumerate(left_out):
+        if known.kind == kind:
+            left_out[k] = replace(known, count=known.count + count)
+            return
+    left_out.append(Irregularity(place, kind, count, None, format_excerpt(str(label))))
