@@ -17,6 +17,8 @@ from command import run
 from evaluate_reports import filled, report, write
 from refusals import refused
 
+from ordinate.cli.evaluate import EXAMPLES
+
 pytestmark = pytest.mark.usefixtures("here")
 LEVELS = ("A1", "A2", "B1", "B2")
 PAIRS = [(LEVELS[k % 4], LEVELS[(k + k // 3) % 4]) for k in range(24)]
@@ -331,6 +333,15 @@ def test_names_of_columns_are_as_many_as_columns(here):
     assert "--header none goes with --columns" in refused(here, name, *flags[2:])
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_first_row_counts_without_a_header(mark):
+    write("some.csv", mark + "A1,A2\nB1,B1\n")
+    flags = ("--header", "none", "--columns", "gold,predicted")
+    cells = {("A1", "A2"): 1, ("B1", "B1"): 1}
+    assert filled(report("some.csv", *flags, *QUICK)) == cells
+    assert filled(report("some.csv", *flags, "--lenient", *QUICK)) == cells
+
+
 def test_a_scale_may_begin_with_a_minus():
     name = write("some.csv", "gold,predicted\n-1,0\n0,0\n1,1\n")
     assert report(name, "--scale", "-1..1", *QUICK)["scale"] == [-1, 0, 1]
@@ -414,6 +425,20 @@ def test_a_lenient_reading_of_good_files_is_the_strict_one():
     write("quoted.csv", 'text,gold,predicted\n"a\nb, ""c""",A1,A2\nx,B1,B1\n')
     for name in ("some.csv", "quoted.csv"):
         assert report(name, "--lenient", *QUICK) == report(name, *QUICK)
+
+
+def test_lenient_rows_are_not_matched_by_their_order(here):
+    write_rows("gold.csv", PAIRS, header=("gold", "x"), delimiter=",")
+    flags = ("gold.csv", "--gold-file", "gold.csv", "--predicted", "x", "--row-order", "--lenient")
+    assert "join the files by --id" in refused(here, *flags)
+
+
+def test_examples_of_help_work():
+    write_partitions()
+    make_no_header()
+    lines = EXAMPLES.replace("\\\n", "").splitlines()
+    examples = [line.split() for line in lines if "--hive" in line or "--header" in line]
+    assert [run(*words[1:], *QUICK).code for words in examples] == [0, 0]
 
 
 # --- memory --------------------------------------------------------------------------------------

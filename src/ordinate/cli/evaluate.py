@@ -65,6 +65,9 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
+  ordinate evaluate data --hive --by language --memory 500MB
+  ordinate evaluate run.tsv --gold-file gold.tsv --header none --columns topic,id,level \\
+    --id topic,id --gold level --predicted level --lenient
   ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
     --gold level --predicted guess
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv

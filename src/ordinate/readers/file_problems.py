@@ -23,9 +23,11 @@ def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
     """Return the message of an error, with the flag that helps, if there is one."""
     if not reader.options.named_by_flags:
         return str(problem)
-    if isinstance(problem, BadFile) and problem.column is None:
-        return _explain_file(_find_broken_file(problem, reader), reader)
-    return f"{problem}{_find_remedy(problem, reader)}"
+    if not isinstance(problem, BadFile) or problem.column is not None:
+        return f"{problem}{_find_remedy(problem, reader)}"
+    if "not enough memory" in str(problem):
+        return f"{problem}{_suggest_memory(reader)}"
+    return _explain_file(_find_broken_file(problem, reader), reader)
 
 
 def _find_remedy(problem: OrdinateError, reader: FileReader) -> str:
@@ -115,6 +117,13 @@ def _is_part_of_key(reader: FileReader, source: "FileSource", column: str, key: 
 # --- a file that cannot be read ------------------------------------------------------------------
 
 
+def _suggest_memory(reader: FileReader) -> str:
+    """Return four times as much memory as there was."""
+    size = reader.options.memory or MEMORY_LIMIT
+    more = re.sub(r"[\d.]+", lambda number: f"{4 * float(number[0]):g}", size)
+    return f" To let it take more, pass --memory {more}."
+
+
 def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
     """Return the error of the very file that cannot be read: a query may join several."""
     for source in reader.sources:
@@ -127,10 +136,6 @@ def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
 
 
 def _explain_file(problem: BadFile, reader: FileReader) -> str:
-    if "not enough memory" in str(problem):
-        size = reader.options.memory or MEMORY_LIMIT
-        more = re.sub(r"[\d.]+", lambda number: f"{4 * float(number[0]):g}", size)
-        return f"{problem} To let it take more, pass --memory {more}."
     text = reader.texts.get(problem.file)
     place = None if text is None or "--encoding" in str(problem) else _find_bad_record(text)
     if text is None or place is None:

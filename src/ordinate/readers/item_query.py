@@ -143,6 +143,8 @@ class QueryPlanner:
         self.connection, self.columns, self.left_out = connection, columns, left_out
         if (columns.id or columns.row_order) and not gold_files:
             raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+        if columns.row_order and left_out is not None:
+            raise BadInput("--lenient leaves rows out, so join the files by --id, not --row-order.")
         if columns.id and columns.row_order:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files

@@ -43,7 +43,7 @@ class LenientReader(LineReader):
         )
         checked = f"SELECT *, {kind} AS kind FROM split_lines"
         self.left_out += count_irregular_lines(self.connection, checked, name)
-        table = f"lines_{len(self.texts)}"
+        table = f"lines_{len(self.sources)}"
         good = f"SELECT line, fields FROM ({checked}) WHERE kind IS NULL ORDER BY line"
         read_rows(self.connection, f"CREATE TEMP TABLE {table} AS {good}", name)
         fields = {column: f"nullif(fields[{k}], '')" for k, column in enumerate(text.names, 1)}
