@@ -139,5 +139,7 @@ def shorten(value: object, longest: int = LONGEST_VALUE) -> str:
 
 def replace_control_characters(text: str) -> str:
     """Return a text on one line, without control characters, which could drive a terminal."""
+    if text.isprintable():
+        return text
     spaced = (" " if letter.isspace() else letter for letter in text)
     return "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in spaced)

@@ -8,10 +8,12 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from command import run
 
 from ordinate.errors import BadInput
+from ordinate.readers.duckdb_connection import save_frame
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.counting import MOST_CELLS
@@ -204,3 +206,24 @@ def test_groups_whose_tables_do_not_fit_into_memory_are_refused():
         panel.count_by_group("a")
     with pytest.raises(BadInput, match="at most 1,486 groups"):
         _ = panel.pair_systems("a", "b", grouped=True).first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_500_systems_are_compared_within_2_gigabytes_of_address_space(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    gold = rng.integers(1, 7, 5_000)
+    names = [f"system_{k:03d}" for k in range(500)]
+    columns = {"level": gold}
+    for name in names:
+        columns[name] = np.where(rng.random(len(gold)) < 0.6, gold, rng.integers(1, 7, len(gold)))
+    path = tmp_path / f"systems.{ending}"
+    if ending == "csv":
+        table(path, list(columns), zip(*(x.tolist() for x in columns.values()), strict=True))
+    else:
+        save_frame(columns, path)
+    flags = ("--gold", "level", "--systems", ",".join(names), "--scale", "1..6")
+    more = ("--metrics", "accuracy", "--resamples", "100", "--format", "json")
+    done = run_within(2 * GIGABYTE, "compare", path, *flags, *more)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n"] == len(gold)

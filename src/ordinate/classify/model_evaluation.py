@@ -112,7 +112,7 @@ class DatasetEvaluation:
         first = metrics[0]
         models.sort(key=lambda one: _make_sort_key(first, one.evaluation.metrics[first.expression]))
         predictors = BaselinePredictors(perfect)
-        baselines = {metric.expression: predictors.measure(metric) for metric in metrics}
+        baselines = {metric.expression: predictors.measure(metric)[0] for metric in metrics}
         return cls(test_set.name, tuple(models), baselines)
 
     def list_baselines(self, metric: str) -> dict[str, tuple[float, str | None]]:

@@ -89,7 +89,8 @@ class LevelTrials(NamedTuple):
     """What makes the values of levels: items [..., G, L, C] by cluster, level and cost [L, C].
 
     `squares` [..., L, C] sums their squared weights over the clusters. A level's value is
-    `convert` of its mean cost, the metric the mean over so many `levels`, or the worst.
+    `convert` of its mean cost, the metric the mean over so many `levels`, or the worst. `times`
+    [..., G] says how many clusters there are of each kind, where some are alike.
     """
 
     cells: Array
@@ -97,6 +98,20 @@ class LevelTrials(NamedTuple):
     costs: Array
     levels: Array
     convert: Callable[[Array], Array]
+    times: Array | None = None
+
+    def sum_over_clusters(self, by_cluster: Array) -> Array:
+        """Return sums over the clusters of what each of them [..., G, ...] has."""
+        axis = self.cells.ndim + CLUSTER_AXIS
+        if self.times is None:
+            return by_cluster.sum(axis=axis)
+        extra = by_cluster.ndim - axis - 1
+        return (by_cluster * self.times[(...,) + (None,) * extra]).sum(axis=axis)
+
+    @property
+    def count(self) -> Any:
+        """The number of clusters."""
+        return self.cells.shape[CLUSTER_AXIS] if self.times is None else self.times.sum(axis=-1)
 
 
 def list_level_trials(metric: Metric, clusters: ConfusionMatrix) -> LevelTrials | None:
@@ -118,6 +133,24 @@ def list_level_trials(metric: Metric, clusters: ConfusionMatrix) -> LevelTrials 
         return LevelTrials(cells, squares, costs, gold.sum(axis=-1), convert)
     cells, squares = (x.reshape(*x.shape[:-2], 1, -1) for x in (cells, squares))
     return LevelTrials(cells, squares, costs.reshape(1, -1), gold.any(axis=-1), convert)
+
+
+def list_item_trials(metric: Metric, matrix: ConfusionMatrix) -> LevelTrials | None:
+    """Return the trials behind a mean of ratios over levels, in which each item is a cluster.
+
+    There are none for recall, which is 0 on levels that gold lacks, however few items it has.
+    """
+    split, convert = TRIALS_OF_RATIOS.get(metric.name, (None, np.asarray))
+    if split is None or split is _split_gold:
+        return None
+    if len(matrix.scale) > MOST_LEVELS or not matrix.has_integer_weights:
+        return None
+    shape = matrix.weights.shape[-2:]
+    item = np.eye(shape[0] * shape[1]).reshape(-1, *shape)
+    times = matrix.weights.reshape(*matrix.shape, -1)
+    cells = np.broadcast_to(split(item), (*times.shape, *split(item).shape[-2:]))
+    levels = ((matrix.gold > 0) | (matrix.predicted > 0)).sum(axis=-1)
+    return LevelTrials(cells, split(matrix.weights), WRONG_OR_RIGHT, levels, convert, times)
 
 
 def _split_union(cells: Array) -> Array:
@@ -157,7 +190,7 @@ class LevelShares(NamedTuple):
 
 
 def _compute_level_shares(trials: LevelTrials) -> LevelShares:
-    pooled = trials.cells.sum(axis=CLUSTER_AXIS)
+    pooled = trials.sum_over_clusters(trials.cells)
     n = pooled.sum(axis=-1)
     least = trials.costs.min(axis=-1)
     span = trials.costs.max(axis=-1) - least
@@ -173,7 +206,7 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     the other from the levels, and at least that of independent items. Where all items of each
     level cost the same nothing tells, and a cluster counts as one item.
     """
-    cells, count = trials.cells, trials.cells.shape[CLUSTER_AXIS]
+    cells, count = trials.cells, trials.count
     share, least, span, n = _compute_level_shares(trials)
     some = np.where(n > 0, n, 1.0)
     residual = trials.costs - (least + span * share)[..., None]
@@ -181,7 +214,7 @@ def compute_design_effect(trials: LevelTrials) -> Array:
     rest = some[..., None, :] - cells.sum(axis=-1)
     others = rest > FLAT_ERROR * some[..., None, :]
     moves = np.divide(sums, rest, out=np.zeros_like(sums), where=others).sum(axis=-1)
-    clustered = (count - 1.0) / count * (moves**2).sum(axis=-1)
+    clustered = (count - 1.0) / count * trials.sum_over_clusters(moves**2)
     alone = ((trials.squares * residual**2).sum(axis=-1) / some**2).sum(axis=-1)
     items = _count_level_items(trials)
     wilson = span**2 * share * (1.0 - share) / np.where(items > 0, items, np.inf)
@@ -194,7 +227,7 @@ def compute_design_effect(trials: LevelTrials) -> Array:
 def _count_level_items(trials: LevelTrials) -> Array:
     """Return the effective number of items [..., L] of each level."""
     return count_effective_items(
-        trials.cells.sum(axis=(CLUSTER_AXIS, -1)), trials.squares.sum(axis=-1)
+        trials.sum_over_clusters(trials.cells.sum(axis=-1)), trials.squares.sum(axis=-1)
     )
 
 

@@ -1,6 +1,7 @@
 """The delta method: how far a metric moves when one item more falls into a cell."""
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -12,6 +13,8 @@ from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 BLOCK_SIZE = 1 << 20  # cells of matrices evaluated at once
+CACHED_CELLS = 1 << 17  # cells that the cache holds
+CELL_AXES = (-2, -1)
 CELL_STEP, MATRIX_STEP = 1e-3, 1e-5  # shares of the cell's weight and of the total weight
 
 
@@ -22,12 +25,21 @@ def compute_influence(
 
     It is 0 for empty cells: no item has it.
     """
+    return compute_influences([metric], matrix, block_size=block_size)[0]
+
+
+def compute_influences(
+    metrics: Sequence[Metric], matrix: ConfusionMatrix, *, block_size: int = BLOCK_SIZE
+) -> list[Array]:
+    """Return the influences of several metrics, which share the matrices that they are tried on."""
     cells, total = _flatten_cells(matrix.weights), np.asarray(matrix.total)[..., None]
-    influence = np.zeros(cells.shape)
+    influences = [np.zeros(cells.shape) for _ in metrics]
     for block in split_cells_into_blocks(matrix, block_size):
         steps = np.minimum(CELL_STEP * cells[..., block] / total, MATRIX_STEP)
-        influence[..., block] = _differentiate_by_cell(metric, matrix, block, steps)
-    return influence.reshape(matrix.weights.shape)
+        moved = _move_cells(matrix, block, steps)
+        for metric, influence in zip(metrics, influences, strict=True):
+            influence[..., block] = _differentiate_by_cell(metric, matrix, moved, steps)
+    return [influence.reshape(matrix.weights.shape) for influence in influences]
 
 
 def split_cells_into_blocks(matrix: ConfusionMatrix, block_size: int = BLOCK_SIZE) -> list[Array]:
@@ -39,18 +51,22 @@ def split_cells_into_blocks(matrix: ConfusionMatrix, block_size: int = BLOCK_SIZ
     return np.array_split(filled, count)
 
 
-def _differentiate_by_cell(
-    metric: Metric, matrix: ConfusionMatrix, cells: Array, steps: Array
-) -> Array:
-    """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
+def _move_cells(matrix: ConfusionMatrix, cells: Array, steps: Array) -> ConfusionMatrix:
+    """Return p + h (e_c - p) and p - h (e_c - p) for each cell c: [2, ..., cells]."""
     flat = _flatten_cells(matrix.weights)[..., None, :]
     total = np.asarray(matrix.total)[..., None, None]
     one_cell = cells[:, None] == np.arange(flat.shape[-1])
     moved = (one_cell * total - flat) * steps[..., None]
-    matrices = matrix.with_cells(
+    return matrix.with_cells(
         (flat + np.stack([moved, -moved])).reshape(2, *steps.shape, *matrix.weights.shape[-2:])
     )
-    up, down = metric.compute_from_expected(matrices, matrix)
+
+
+def _differentiate_by_cell(
+    metric: Metric, matrix: ConfusionMatrix, moved: ConfusionMatrix, steps: Array
+) -> Array:
+    """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
+    up, down = metric.compute_from_expected(moved, matrix)
     return np.divide(up - down, 2.0 * steps, out=np.zeros_like(steps), where=steps > 0)
 
 
@@ -61,17 +77,32 @@ def _flatten_cells(weights: Array) -> Array:
 
 def variance_from_influence(
     matrix: ConfusionMatrix, influences: Array, *, stratified: bool = False
-) -> float:
-    """Return the variance of a metric from the influence of its cells.
+) -> Any:
+    """Return the variance of a metric from the influence of its cells, for each matrix of a batch.
 
     Integer weights are counts of items. Of fractional ones the squares count, not the sum alone.
     """
-    axes: Any = -1 if stratified else None
+    axes = -1 if stratified else CELL_AXES
     total = matrix.weights.sum(axis=axes, keepdims=True)
     mean = (matrix.weights * influences).sum(axis=axes, keepdims=True)
     mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
     squares = matrix.weights if matrix.has_integer_weights else matrix.squares
-    return float((squares * (influences - mean) ** 2).sum() / matrix.total**2)
+    return (squares * (influences - mean) ** 2).sum(axis=CELL_AXES) / matrix.total**2
+
+
+def compute_standard_errors(
+    metrics: Sequence[Metric], matrix: ConfusionMatrix, *, stratified: bool = False
+) -> list[Array]:
+    """Return the standard errors [T] of metrics, as many matrices at a time as the cache holds."""
+    filled = np.count_nonzero(matrix.weights.any(axis=0))
+    step = max(1, CACHED_CELLS // (2 * filled * matrix.weights[0].size))
+    errors = np.empty((len(metrics), *matrix.shape))
+    for start in range(0, len(matrix.weights), step):
+        part = matrix[start : start + step]
+        for error, influences in zip(errors, compute_influences(metrics, part), strict=True):
+            variance = variance_from_influence(part, influences, stratified=stratified)
+            error[start : start + step] = np.sqrt(variance)
+    return list(errors)
 
 
 def linearised_standard_error(metric: Metric, clusters: ConfusionMatrix) -> float:
@@ -88,23 +119,31 @@ def linearised_standard_error(metric: Metric, clusters: ConfusionMatrix) -> floa
 
 
 def compute_bounded_interval(
-    value: float, error: float, bounds: tuple[float, float], quantile: float
-) -> tuple[float, float]:
+    value: Any, error: Any, bounds: tuple[float, float], quantile: Any
+) -> tuple[Any, Any]:
     """Return the interval so many standard errors wide, computed on a scale without bounds.
 
     That scale bends too much for a value nearer to a bound than its error: there the interval is
-    the plain one, clipped at the bounds.
+    the plain one, clipped at the bounds. Values and errors may be arrays.
 
     >>> low, high = compute_bounded_interval(0.9, 0.05, (0, 1), normal_quantile(0.95))
     >>> round(low, 3), round(high, 3)
     (0.752, 0.964)
     """
-    slope = math.inf if value in bounds else float(compute_unbounded_slope(value, bounds))
-    if math.isinf(slope) or error * slope > 1.0:
-        low, high = value - quantile * error, value + quantile * error
-        return max(low, bounds[0]), min(high, bounds[1])
-    half, middle = quantile * error * slope, float(to_unbounded(value, bounds))
-    return from_unbounded(middle - half, bounds), from_unbounded(middle + half, bounds)
+    centre, error = np.asarray(value, float), np.asarray(error, float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = np.asarray(compute_unbounded_slope(centre, bounds))
+        near = np.isinf(slope) | (error * slope > 1.0)
+        half, middle = quantile * error * slope, to_unbounded(centre, bounds)
+        low, high = (
+            np.where(
+                near,
+                np.clip(centre + side * (quantile * error), *bounds),
+                from_unbounded(middle + side * half, bounds),
+            )
+            for side in (-1.0, 1.0)
+        )
+    return (low, high) if low.ndim else (float(low), float(high))
 
 
 def normal_quantile(level: float) -> float:
@@ -129,17 +168,14 @@ def compute_unbounded_slope(value: Any, bounds: tuple[float, float]) -> Any:
     return sum(slopes) if slopes else 1.0
 
 
-def from_unbounded(point: float, bounds: tuple[float, float]) -> float:
-    """Return a value from the scale without bounds."""
+def from_unbounded(point: Any, bounds: tuple[float, float]) -> Any:
+    """Return values from the scale without bounds."""
     low, high = bounds
     if math.isinf(low) and math.isinf(high):
         return point
-    if math.isinf(high):
-        return low + _exp_or_infinity(point)
-    if math.isinf(low):
-        return high - _exp_or_infinity(-point)
-    return low + (high - low) / (1.0 + _exp_or_infinity(-point))
-
-
-def _exp_or_infinity(point: float) -> float:
-    return math.exp(point) if point < 700.0 else math.inf  # beyond it, exp overflows
+    with np.errstate(over="ignore"):
+        if math.isinf(high):
+            return low + np.exp(point)
+        if math.isinf(low):
+            return high - np.exp(-point)
+        return low + (high - low) / (1.0 + np.exp(-point))

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference.system_differences import (
-    LARGE_BLOCK_SIZE,
-    count_matrices,
+    MatrixCounter,
     multiply_weights,
     order_rows,
 )
@@ -81,7 +80,7 @@ class ItemSwaps(Swaps):
     """Items that share a row swap in numbers: a coin of a row is how many of its items do."""
 
     def __init__(self, panel: Panel) -> None:
-        self.panel, self.units = panel, len(panel)
+        self.units, self.counter = len(panel), MatrixCounter(panel)
         self.counts = panel.weights.astype(np.int64)
         if self.counts.sum() <= MOST_ENUMERATED_UNITS:
             row = np.repeat(np.arange(self.units), self.counts)
@@ -101,7 +100,7 @@ class ItemSwaps(Swaps):
 
     def count_matrices(self, coins: Array) -> Array:
         """Return the cells that take part in a swap."""
-        return count_matrices(self.panel, coins.astype(float), LARGE_BLOCK_SIZE)
+        return self.counter.count(coins)
 
 
 class UnitSwaps(Swaps):

@@ -66,13 +66,21 @@ class Resampling:
         size = max(1, block // max(1, numbers))
         sizes = [min(size, self.count - first) for first in range(0, self.count, size)]
         streams = [np.random.default_rng([self.seed, index]) for index in range(len(sizes))]
-        workers = min(len(sizes), os.cpu_count() or 1)
-        if workers == 1:
-            return _collect_with_progress(map(work, streams, sizes), len(sizes), progress)
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small jobs need none
+        return map_on_cores(work, streams, sizes, progress=progress)
 
-        with ThreadPoolExecutor(workers) as pool:
-            return _collect_with_progress(pool.map(work, streams, sizes), len(sizes), progress)
+
+def map_on_cores(
+    work: Callable[..., Any], *columns: Sequence[Any], progress: ProgressCallback | None = None
+) -> list[Any]:
+    """Do the work for each row of some columns, on all cores, and return the results in order."""
+    count = len(columns[0])
+    workers = min(count, os.cpu_count() or 1)
+    if workers <= 1:
+        return _collect_with_progress(map(work, *columns), count, progress)
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small jobs need none
+
+    with ThreadPoolExecutor(workers) as pool:
+        return _collect_with_progress(pool.map(work, *columns), count, progress)
 
 
 def _collect_with_progress(
@@ -85,6 +93,13 @@ def _collect_with_progress(
         if progress is not None:
             progress(len(collected) / count)
     return collected
+
+
+def make_partial_progress(
+    progress: ProgressCallback | None, part: int, parts: int
+) -> ProgressCallback | None:
+    """Return a progress that fills one of the equal parts of another."""
+    return None if progress is None else lambda share: progress((part + share) / parts)
 
 
 def resample_metrics(

@@ -1,7 +1,6 @@
 """Small samples: proportions, rare levels, matrices that no bootstrap can move, undercoverage."""
 
 import csv
-import math
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -32,9 +31,13 @@ def wilson_interval(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> 
     >>> round(float(low), 3), round(float(high), 3)
     (0.49, 0.943)
     """
+    return _wilson_interval(successes, n, normal_quantile(level))
+
+
+def _wilson_interval(successes: ArrayLike, n: ArrayLike, reach: ArrayLike) -> tuple[Array, Array]:
     trials = np.asarray(n, float)
     share = np.divide(successes, trials, out=np.full(trials.shape, 0.5), where=trials > 0)
-    return score_interval(share, trials, normal_quantile(level))
+    return score_interval(share, trials, reach)
 
 
 def score_interval(share: Array, n: Array, reach: ArrayLike) -> tuple[Array, Array]:
@@ -48,30 +51,48 @@ def score_interval(share: Array, n: Array, reach: ArrayLike) -> tuple[Array, Arr
 
 def find_rare_levels(matrix: ConfusionMatrix) -> list[str]:
     """Return the names of the gold levels with some items, but few."""
+    return [name for name, rare in zip(matrix.scale.names, are_rare(matrix), strict=True) if rare]
+
+
+def are_rare(matrix: ConfusionMatrix) -> Array:
+    """Tell which gold levels [..., K] have some items, but few."""
     known = matrix.gold if matrix.has_integer_weights else matrix.items.sum(axis=-1)
-    few = (matrix.gold > 0) & (known < RARE_ITEMS)
-    return [name for name, rare in zip(matrix.scale.names, few, strict=True) if rare]
+    return (matrix.gold > 0) & (known < RARE_ITEMS)
 
 
 def mean_cost_interval(
     weights: Array, squares: Array, costs: Array, level: float
-) -> tuple[float, float]:
-    """Return the interval of the mean cost of items, some of which have each of the costs.
+) -> tuple[Any, Any]:
+    """Return the interval of the mean cost of items [..., C], some of which have each of the costs.
 
     Two distinct costs make a proportion, and so does a mean at an end of the range: Wilson's
-    interval. Others get the interval of the delta method, which stays within the range.
+    interval. Others get the interval of the delta method, which stays within the range. It is nan
+    where there are no items.
     """
+    low, high = _mean_cost_interval(weights, squares, costs, normal_quantile(level))[1:]
+    return (low, high) if low.ndim else (float(low), float(high))
+
+
+def _mean_cost_interval(
+    weights: Array, squares: Array, costs: Array, reach: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Return the mean cost and the bounds of its interval, so many standard errors to each side."""
     lowest, highest = float(costs.min()), float(costs.max())
-    total = float(weights.sum())
-    mean = float((weights * costs).sum() / total)
-    error = math.sqrt(float((squares * (costs - mean) ** 2).sum())) / total
-    distinct = len(np.unique(np.round((costs - lowest) / ((highest - lowest) or 1.0), 9)))
-    if distinct > 2 and error > FLAT_ERROR and lowest < mean < highest:
-        return compute_bounded_interval(mean, error, (lowest, highest), normal_quantile(level))
-    n = count_effective_items(total, squares.sum())
-    share = (mean - lowest) / (highest - lowest) if highest > lowest else 0.0
-    low, high = wilson_interval(share * n, n, level)
-    return lowest + (highest - lowest) * float(low), lowest + (highest - lowest) * float(high)
+    total = weights.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        mean = np.asarray((weights * costs).sum(axis=-1) / total)
+        error = np.sqrt((squares * (costs - mean[..., None]) ** 2).sum(axis=-1)) / total
+    n = count_effective_items(total, squares.sum(axis=-1))
+    share = (mean - lowest) / (highest - lowest) if highest > lowest else np.zeros_like(mean)
+    ends = _wilson_interval(share * n, n, reach)
+    low, high = (np.where(total > 0, lowest + (highest - lowest) * end, np.nan) for end in ends)
+    if len(np.unique(np.round((costs - lowest) / ((highest - lowest) or 1.0), 9))) > 2:
+        within = (error > FLAT_ERROR) & (lowest < mean) & (mean < highest)
+        bounded = compute_bounded_interval(mean, error, (lowest, highest), reach)
+        low, high = (
+            np.where(within, end, other) for end, other in zip(bounded, (low, high), strict=True)
+        )
+    return mean, low, high
 
 
 def aggregates_levels(metric: Metric, matrix: ConfusionMatrix) -> bool:
@@ -79,38 +100,40 @@ def aggregates_levels(metric: Metric, matrix: ConfusionMatrix) -> bool:
     return metric.macro in {"mean", "worst"} and len(matrix.scale) <= MOST_LEVELS
 
 
-def mover_interval(metric: Metric, matrix: ConfusionMatrix, level: float) -> tuple[float, float]:
+def mover_interval(metric: Metric, matrix: ConfusionMatrix, level: float) -> tuple[Any, Any]:
     """Return the interval of a mean over gold levels by MOVER, from the interval of each level.
 
     The squared distances from the levels' means to their bounds add up like variances.
     """
-    mean, low, high = _compute_level_intervals(metric, matrix, level)
-    below, above = (np.sqrt(((mean - end) ** 2).sum()) / len(mean) for end in (low, high))
-    return float(mean.mean() - below), float(mean.mean() + above)
+    mean, low, high = _compute_level_intervals(metric, matrix, np.full(matrix.shape, level))
+    levels = (matrix.gold > 0).sum(axis=-1)
+    middle = np.nansum(mean, axis=-1) / levels
+    below, above = (np.sqrt(np.nansum((mean - end) ** 2, axis=-1)) / levels for end in (low, high))
+    return middle - below, middle + above
 
 
-def simultaneous_interval(
-    metric: Metric, matrix: ConfusionMatrix, level: float
-) -> tuple[float, float]:
+def simultaneous_interval(metric: Metric, matrix: ConfusionMatrix, level: float) -> tuple[Any, Any]:
     """Return the interval of the worst gold level, from simultaneous intervals of all levels."""
-    levels = int((matrix.gold > 0).sum())
-    _, low, high = _compute_level_intervals(metric, matrix, level ** (1.0 / levels))
-    worst = np.min if metric.direction == "maximize" else np.max
-    return float(worst(low)), float(worst(high))
+    each = level ** (1.0 / (matrix.gold > 0).sum(axis=-1))
+    _, low, high = _compute_level_intervals(metric, matrix, each)
+    worst = np.nanmin if metric.direction == "maximize" else np.nanmax
+    return worst(low, axis=-1), worst(high, axis=-1)
 
 
 def _compute_level_intervals(
-    metric: Metric, matrix: ConfusionMatrix, level: float
+    metric: Metric, matrix: ConfusionMatrix, level: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the metric of each gold level alone, and the bounds of its interval."""
+    """Return the metric of each gold level alone [..., K], and the bounds of its interval."""
     costs = compute_item_costs(metric, matrix)
-    estimates = []
     squares = matrix.weights if matrix.has_integer_weights else matrix.squares
-    for row in np.flatnonzero(matrix.gold):
-        weights, square = (x[row, : costs.shape[1]] for x in (matrix.weights, squares))
-        mean = float((weights * costs[row]).sum() / weights.sum())
-        estimates.append((mean, *mean_cost_interval(weights, square, costs[row], level)))
-    mean, low, high = np.array(estimates).T
+    reach = np.reshape([normal_quantile(x) for x in np.ravel(level).tolist()], np.shape(level))
+    by_level = [
+        _mean_cost_interval(
+            matrix.weights[..., k, : len(cost)], squares[..., k, : len(cost)], cost, reach
+        )
+        for k, cost in enumerate(costs)
+    ]
+    mean, low, high = (np.stack(part, axis=-1) for part in zip(*by_level, strict=True))
     return mean, low, high
 
 
@@ -184,13 +207,20 @@ def describe_undercoverage(metric: Metric, matrix: ConfusionMatrix) -> str | Non
     if metric.options:
         return None
     levels = int(np.clip(len(matrix.scale), *STUDIED_LEVELS))
-    items = max((size for size in STUDIED_SIZES if size <= matrix.total), default=STUDIED_SIZES[0])
-    rare = matrix.gold.min() < RARE_SHARE * matrix.gold.max()  # a level that gold lacks is rare
+    items, rare = (x.item() for x in find_studied_case(matrix))
     gold = "1:100" if rare else "balanced"
     coverage = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
     if coverage is None:
         return None
     return f"95 % intervals cover {100 * coverage:.0f} % in tables like this"
+
+
+def find_studied_case(matrix: ConfusionMatrix) -> tuple[Array, Array]:
+    """Return the studied number of items nearest below that of matrices, and if a level is rare."""
+    place = np.searchsorted(STUDIED_SIZES, matrix.total, side="right") - 1
+    items = np.array(STUDIED_SIZES)[np.maximum(0, place)]
+    # a level that gold lacks is rare
+    return items, matrix.gold.min(axis=-1) < RARE_SHARE * matrix.gold.max(axis=-1)
 
 
 @cache

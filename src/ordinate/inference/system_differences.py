@@ -1,6 +1,6 @@
 """Differences between many systems on the same items: resampled jointly, ranked, compared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ordinate.inference.resampling import (
     BLOCK_SIZE,
     ProgressCallback,
     Resampling,
+    map_on_cores,
     resample_cells,
     resample_clusters,
 )
@@ -25,6 +26,9 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 
 Array = NDArray[Any]
 LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of resamples of a panel
+CACHED_NUMBERS = 1 << 16  # numbers that stay near the processor
+MOST_INDICATORS = 1 << 25  # of which row counts for which cell, that are kept
+MOST_SINGLE_ITEMS = 1 << 24  # up to which single precision has all integers
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
 TIE_TOLERANCE = 1e-12
 NOISE_LEVEL = 1e-9  # differences and errors below it are rounding
@@ -73,12 +77,11 @@ def _resample_values(
 ) -> dict[str, Array]:
     size = len(panel.scale)
     cells_per_resample = len(panel.systems) * size * (size + 1)
-    order = order_rows(panel)
+    order, counter = order_rows(panel), MatrixCounter(panel, block_size)
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        weights = _resample_weights(panel, order, rng, count)
-        cells = count_matrices(panel, weights, block_size)
-        return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
+        cells = counter.count(_resample_weights(panel, order, rng, count))
+        return _compute_in_blocks(metrics, panel, cells)
 
     blocks = resamples.run_in_blocks(
         len(panel) + cells_per_resample, work, block=block_size, progress=progress
@@ -133,21 +136,55 @@ def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) 
     return weights
 
 
-def count_matrices(panel: Panel, weights: Array, block_size: int) -> Array:
-    """Return the matrices [count, S, K, K + 1] of all systems: sums of rows by prediction."""
-    size, systems = len(panel.scale), len(panel.systems)
-    cells = np.zeros((len(weights), systems, size, size + 1))
-    for level in range(size):
-        rows = np.flatnonzero(panel.rows[:, 0] == level)
-        step = max(1, block_size // max(1, len(rows) * (size + 1)))
-        for first in range(0, systems, step) if len(rows) else ():
-            predicted = panel.rows[rows, 1 + first : 1 + first + step]
-            indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
-            sums = multiply_weights(
-                weights[:, rows], indicators.astype(float), exact=panel.has_integer_weights
-            )
-            cells[:, first : first + step, level] = sums.reshape(len(weights), -1, size + 1)
-    return cells
+class MatrixCounter:
+    """Counts the confusion matrices of all systems for other weights of the rows of a panel.
+
+    What each row says of each cell is kept where that is small. Sums of integers are exact in
+    single precision, too, if all items together are few enough.
+    """
+
+    def __init__(self, panel: Panel, block_size: int = LARGE_BLOCK_SIZE) -> None:
+        self.panel, self.block_size, self.size = panel, block_size, len(panel.scale)
+        self.exact = panel.has_integer_weights
+        few = self.exact and float(panel.weights.sum()) < MOST_SINGLE_ITEMS
+        self.dtype = np.float32 if few else np.float64
+        self.rows = [np.flatnonzero(panel.rows[:, 0] == level) for level in range(self.size)]
+        # of exact sums one column is what the others leave
+        last = self.size + bool((panel.rows[:, 1:] == self.size).any())
+        self.columns = np.arange(1, last) if self.exact else np.arange(self.size + 1)
+        numbers = len(panel) * len(panel.systems) * len(self.columns)
+        self.stored = (
+            [self._list_indicators(level) for level in range(self.size)]
+            if numbers <= MOST_INDICATORS
+            else None
+        )
+
+    def count(self, weights: Array) -> Array:
+        """Return the matrices [B, S, K, K + 1] for weights [B, U], integers where those are."""
+        cells = np.zeros((len(weights), len(self.panel.systems), self.size, self.size + 1))
+        for level, rows in enumerate(self.rows):
+            part = weights[:, rows].astype(self.dtype)
+            blocks = self._make_indicators(level) if self.stored is None else self.stored[level]
+            for first, indicators in blocks:
+                sums = multiply_weights(part, indicators, exact=self.exact)
+                sums = sums.reshape(len(weights), -1, len(self.columns))
+                cells[:, first : first + sums.shape[1], level, self.columns] = sums
+            if self.exact:
+                rest = part.sum(axis=1, dtype=float)[:, None] - cells[:, :, level].sum(axis=-1)
+                cells[:, :, level, 0] = rest
+        return cells
+
+    def _list_indicators(self, level: int) -> list[tuple[int, Array]]:
+        return list(self._make_indicators(level))
+
+    def _make_indicators(self, level: int) -> Iterator[tuple[int, Array]]:
+        """Yield the first system of each block, and which rows [U, systems * columns] it counts."""
+        rows = self.rows[level]
+        step = max(1, self.block_size // max(1, len(rows) * len(self.columns)))
+        for first in range(0, len(self.panel.systems), step) if len(rows) else ():
+            predicted = self.panel.rows[rows, 1 + first : 1 + first + step]
+            found = predicted[:, :, None] == self.columns
+            yield first, found.reshape(len(rows), -1).astype(self.dtype)
 
 
 def multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
@@ -157,16 +194,17 @@ def multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array
     return np.einsum("bu,us->bs", weights, indicators)
 
 
-def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
-    """Return the values of a metric, as many matrices at a time as the cache holds."""
+def _compute_in_blocks(metrics: Sequence[Metric], panel: Panel, cells: Array) -> list[Array]:
+    """Return the values of metrics, as many matrices at a time as the cache holds."""
     matrix = panel.confusion_matrix(panel.systems[0])
     flat = cells.reshape(-1, *cells.shape[-2:])
     step = max(1, BLOCK_SIZE // flat[0].size)
-    parts = [
-        metric.function(matrix.with_cells(flat[start : start + step]), **metric.options)
-        for start in range(0, len(flat), step)
-    ]
-    return np.concatenate(parts).reshape(cells.shape[:2])
+    values = np.empty((len(metrics), len(flat)))
+    for start in range(0, len(flat), step):
+        matrices = matrix.with_cells(flat[start : start + step])  # which metrics share
+        for metric, column in zip(metrics, values, strict=True):
+            column[start : start + step] = metric.function(matrices, **metric.options)
+    return list(values.reshape(len(metrics), *cells.shape[:2]))
 
 
 def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tails: bool) -> Array:
@@ -297,16 +335,18 @@ def count_differing_units(panel: Panel) -> Array:
     With d of them, swapping the predictions of two systems gives no p-value below 2^(1 - d).
     """
     predictions = panel.rows[:, 1:]
-    counts = panel.weights if panel.has_integer_weights else panel.items
+    if panel.groups is None:
+        counts = np.asarray(panel.weights if panel.has_integer_weights else panel.items, float)
+        agreeing = np.zeros((predictions.shape[1], predictions.shape[1]))
+        for prediction in range(len(panel.scale) + 1):
+            same = (predictions == prediction).astype(float)
+            agreeing += (same.T * counts) @ same
+        return counts.sum() - agreeing
     differing = np.empty((predictions.shape[1], predictions.shape[1]))
     for index in range(len(differing)):
-        apart = predictions != predictions[:, index, None]
-        if panel.groups is None:
-            differing[index] = counts @ apart
-        else:
-            marks = np.zeros((len(panel.group_values), len(differing)), bool)
-            np.logical_or.at(marks, panel.groups, apart)
-            differing[index] = marks.sum(axis=0)
+        marks = np.zeros((len(panel.group_values), len(differing)), bool)
+        np.logical_or.at(marks, panel.groups, predictions != predictions[:, index, None])
+        differing[index] = marks.sum(axis=0)
     return differing
 
 
@@ -362,20 +402,26 @@ def rank_systems(merits: Array) -> Array:
     >>> rank_systems(np.array([0.7, 0.9, 0.7])).tolist()
     [2, 1, 2]
     """
-    better = merits[..., None, :] > merits[..., :, None] + TIE_TOLERANCE
-    return better.sum(axis=-1) + 1
+    systems = merits.shape[-1]
+    # a system is behind those that sort after its own merit and the tolerance
+    both = np.concatenate([merits, merits + TIE_TOLERANCE], axis=-1)
+    order = np.argsort(both, axis=-1, kind="stable")
+    no_better = np.cumsum(order < systems, axis=-1)
+    ranks = np.empty(both.shape, np.int64)
+    np.put_along_axis(ranks, order, systems + 1 - no_better, axis=-1)
+    return ranks[..., systems:]
 
 
 def compute_rank_shares(merits: Array, *, block_size: int = LARGE_BLOCK_SIZE) -> Array:
     """Return how often each system [S] had each rank [S] in resamples [B, S]."""
-    count, systems = merits.shape
-    shares = np.zeros((systems, systems))
-    step = max(1, block_size // systems**2)
-    for start in range(0, count, step):
-        ranks = rank_systems(merits[start : start + step])
-        place = np.arange(systems) * systems + ranks - 1
-        shares += np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
-    return shares / count
+    systems = merits.shape[1]
+
+    def count_ranks(part: Array) -> Array:
+        place = np.arange(systems) * systems + rank_systems(part) - 1
+        return np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
+
+    counts = map_on_cores(count_ranks, _split_resamples(merits, systems, block_size))
+    return np.asarray(sum(counts) / len(merits))
 
 
 def compute_rank_intervals(apart: Array, better: Array) -> tuple[Array, Array]:
@@ -398,12 +444,18 @@ def max_t_statistic(values: Array, resampled: Array) -> Array:
     error = np.zeros((systems, systems))
     error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems))
     scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
-    widest = np.zeros(len(resampled))
-    away = resampled - values
-    for index in range(systems - 1):
-        statistic = np.abs(away[:, index, None] - away[:, index + 1 :]) * scale[index, index + 1 :]
-        np.maximum(widest, statistic.max(axis=1), out=widest)
-    return widest
+
+    def find_widest(away: Array) -> Array:
+        widest = np.zeros(len(away))
+        for index in range(systems - 1):
+            statistic = away[:, index, None] - away[:, index + 1 :]
+            np.abs(statistic, out=statistic)
+            statistic *= scale[index, index + 1 :]
+            np.maximum(widest, statistic.max(axis=1), out=widest)
+        return widest
+
+    blocks = _split_resamples(resampled - values, systems, CACHED_NUMBERS)
+    return np.concatenate(map_on_cores(find_widest, blocks))
 
 
 def compute_max_t_p_values(values: Array, resampled: Array, widest: Array) -> Array:

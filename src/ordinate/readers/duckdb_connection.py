@@ -24,6 +24,7 @@ LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
 ENCODING_HINT = "If it is in another encoding than UTF-8, such as Latin-1, pass --encoding latin-1."
 MEMORY_LIMIT = "1GB"  # that the engine may take; what does not fit goes to disk
+SMALL_PROCESS = 8 << 30  # bytes of address space
 OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -40,9 +41,25 @@ def import_duckdb() -> Any:
 
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
-    connection = import_duckdb().connect(config={"memory_limit": MEMORY_LIMIT} | OFFLINE_SETTINGS)
+    settings = {"memory_limit": MEMORY_LIMIT} | OFFLINE_SETTINGS | _fit_small_process()
+    connection = import_duckdb().connect(config=settings)
     connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection
+
+
+def _fit_small_process() -> dict[str, Any]:
+    """Return settings for a process whose address space is limited: each thread reserves its own.
+
+    DuckDB asks how much memory the machine has, not how much the process may have.
+    """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return {}
+    most, _ = getrlimit(RLIMIT_AS)
+    if most == RLIM_INFINITY or most > SMALL_PROCESS:
+        return {}
+    return {"threads": 1, "memory_limit": f"{most // 4}B"}
 
 
 def limit_memory(connection: Connection, memory: str | None, folder: Path) -> None:

@@ -28,6 +28,8 @@ def render(document: Document, width: int | None = None, *, details: bool = True
 
 def measure_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 

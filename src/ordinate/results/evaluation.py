@@ -1,13 +1,13 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
@@ -47,7 +47,12 @@ from ordinate.results.case_averages import (
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
-from ordinate.results.metric_scores import Score, estimate_without_baselines, score_metrics
+from ordinate.results.metric_scores import (
+    Score,
+    estimate_each,
+    estimate_each_without_baselines,
+    score_each,
+)
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
@@ -56,7 +61,6 @@ from ordinate.summaries.tabulation import MissingPolicy
 if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
-ProgressStep = Callable[[Any], Any]
 Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
 
 
@@ -109,68 +113,94 @@ class Evaluation(Result):
                 "Evaluate one confusion matrix; a batch is evaluated one by one, or pooled."
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
-        source = matrix if groups is None else groups
         parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
-        step = _make_step_counter(progress, len(parts) * (1 if intervals is None else 2))
-        level = None if intervals is None or groups is not None else intervals.level
-        evaluation = cls(
+        own, of_parts = (None, progress) if parts else (progress, None)
+        evaluation = cls._evaluate_batch(
+            (matrix if groups is None else groups).broadcast((1,)),
+            selected,
+            intervals,
+            None if second_rater is None else second_rater.broadcast((1,)),
+            cases,
+            own,
+        )[0]
+        return replace(
+            evaluation,
             confusion_matrix=matrix,
-            metrics=score_metrics(matrix, selected, source, intervals, None if parts else progress),
-            per_level=compute_level_records(matrix, level),
-            by={
-                group: step(
-                    cls._evaluate_subgroup(part, selected, intervals, raters.get(group), cases)
-                )
-                for group, part in parts.items()
-            },
+            by=cls._evaluate_subgroups(parts, selected, intervals, raters, cases, of_parts),
             origin=origin or Origin(),
-            interval=intervals,
-            groups=None if groups is None else int((groups.total > 0).sum()),
-            second_rater=None
-            if second_rater is None
-            else estimate_without_baselines(second_rater, selected, intervals),
             error_attribution={
                 metric.expression: attribute_errors(metric, matrix)
                 for metric in (select_metrics(attribution_metrics) if attribution_metrics else ())
             },
-            case_averages=None
-            if cases is None or groups is None
-            else average_over_groups(groups, selected, cases, intervals),
         )
-        return evaluation._add_differences(parts, selected, intervals, step)
 
     @classmethod
-    def _evaluate_subgroup(
+    def _evaluate_subgroups(
         cls,
-        part: ConfusionMatrix,
-        metrics: list[Metric],
-        intervals: ConfidenceIntervals | None,
-        rater: ConfusionMatrix | None,
-        cases: Cases | None,
-    ) -> "Evaluation":
-        groups = part if part.shape else None
-        matrix = part.pooled if part.shape else part
-        return cls.from_summary(
-            matrix, metrics, groups=groups, cases=cases, second_rater=rater, interval=intervals
-        )
-
-    def _add_differences(
-        self,
         parts: dict[Hashable, ConfusionMatrix],
         metrics: list[Metric],
         intervals: ConfidenceIntervals | None,
-        step: ProgressStep,
-    ) -> "Evaluation":
-        """Return the same, in which each subgroup knows how it differs from the others."""
-        if intervals is None or len(parts) < 2:
-            return self
-        by = {}
-        for name, rest in pool_rests(parts).items():
-            others = step(estimate_metrics(metrics, rest, intervals))
-            scores = self.by[name].metrics.items()
-            apart = {n: estimate_difference(s.estimate, others[n]) for n, s in scores if s.estimate}
-            by[name] = replace(self.by[name], difference_from_rest=apart)
-        return replace(self, by=by)
+        raters: dict[Hashable, ConfusionMatrix],
+        cases: Cases | None,
+        progress: ProgressCallback | None,
+    ) -> "dict[Hashable, Evaluation]":
+        """Evaluate subgroups as one batch, and say how each differs from the others."""
+        if not parts:
+            return {}
+        batch = ConfusionMatrix.stack(list(parts.values()))
+        rated = ConfusionMatrix.stack([raters[name] for name in parts]) if raters else None
+        half = None if progress is None else lambda share: progress(share / 2.0)
+        found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
+        if intervals is not None and len(parts) > 1:
+            others = estimate_each(metrics, pool_rests(batch), intervals, None)
+            found = [part.subtract(rest) for part, rest in zip(found, others, strict=True)]
+        if progress is not None:
+            progress(1.0)
+        return dict(zip(parts, found, strict=True))
+
+    @classmethod
+    def _evaluate_batch(
+        cls,
+        sources: ConfusionMatrix,
+        metrics: list[Metric],
+        intervals: ConfidenceIntervals | None,
+        raters: ConfusionMatrix | None,
+        cases: Cases | None,
+        progress: ProgressCallback | None,
+    ) -> "list[Evaluation]":
+        """Evaluate each matrix [T], or the matrix of each batch of clusters [T, G]."""
+        clustered = len(sources.shape) > 1
+        matrices = sources.map(lambda x: x.sum(axis=1)) if clustered else sources
+        estimates = None
+        if intervals is not None:
+            estimates = estimate_each(metrics, sources, intervals, progress)
+        scores = score_each(metrics, matrices, estimates)
+        level = None if intervals is None or clustered else intervals.level
+        levels = compute_level_records(matrices, level)
+        rated = (
+            None if raters is None else estimate_each_without_baselines(raters, metrics, intervals)
+        )
+        clusters = (sources.total > 0).sum(axis=1) if clustered else None
+        return [
+            cls(
+                confusion_matrix=matrices[place],
+                metrics=scores[place],
+                per_level=levels[place],
+                interval=intervals,
+                groups=None if clusters is None else int(clusters[place]),
+                second_rater=None if rated is None else rated[place],
+                case_averages=average_over_groups(sources[place], metrics, cases, intervals)
+                if clustered and cases is not None
+                else None,
+            )
+            for place in range(len(scores))
+        ]
+
+    def subtract(self, rest: dict[str, Estimate]) -> "Evaluation":
+        """Return the same, which knows how it differs from all other items."""
+        scores = self.metrics.items()
+        apart = {n: estimate_difference(s.estimate, rest[n]) for n, s in scores if s.estimate}
+        return replace(self, difference_from_rest=apart)
 
     def add_calibration(
         self, found: "Calibration | None", by: "Mapping[Hashable, Calibration]"
@@ -481,17 +511,3 @@ def _drop_empty_subgroups(
 ) -> dict[Hashable, ConfusionMatrix]:
     """Return confusion matrices by subgroup, without those that have no items left."""
     return {value: part for value, part in by if np.any(part.total > 0)}
-
-
-def _make_step_counter(progress: ProgressCallback | None, count: int) -> ProgressStep:
-    """Return a function that passes a result on, and says how many of the steps are done."""
-    done = 0
-
-    def step(result: Any) -> Any:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done / count)
-        return result
-
-    return step

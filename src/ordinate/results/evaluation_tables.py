@@ -1,6 +1,5 @@
 """From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -186,14 +185,13 @@ def _split_subgroups(
     ]
 
 
-def pool_rests(parts: dict[Hashable, ConfusionMatrix]) -> dict[Hashable, ConfusionMatrix]:
-    """Return for each subgroup all other items: what comes before it, and what comes after."""
-    matrices = list(parts.values())
-    before, after = [matrices[0]], [matrices[-1]]
-    for matrix in matrices[1:]:
-        before.append(before[-1] + matrix)
-    for matrix in matrices[-2::-1]:
-        after.append(after[-1] + matrix)
-    after.reverse()
-    rests = [after[1], *map(ConfusionMatrix.__add__, before, after[2:]), before[-2]]
-    return dict(zip(parts, rests, strict=True))
+def pool_rests(parts: ConfusionMatrix) -> ConfusionMatrix:
+    """Return for each matrix of a batch all others: what comes before it, and what comes after."""
+
+    def add_others(array: Index) -> Index:
+        before, after = np.zeros_like(array), np.zeros_like(array)
+        before[1:] = np.cumsum(array[:-1], axis=0)
+        after[:-1] = np.cumsum(array[:0:-1], axis=0)[::-1]
+        return before + after
+
+    return parts.map(add_others)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference import Estimate, estimate_metrics
-from ordinate.inference.randomization import choose_swap_count, randomize_differences
+from ordinate.inference import Estimate, estimate_metrics, estimate_metrics_of_each
+from ordinate.inference.randomization import (
+    choose_swap_count,
+    randomize_differences,
+)
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.system_differences import (
     choose_resampling,
@@ -29,7 +32,7 @@ from ordinate.results.joint_comparison import (
     VerdictTest,
     name_systems,
 )
-from ordinate.summaries import Panel
+from ordinate.summaries import ConfusionMatrix, Panel
 
 Array = NDArray[Any]
 FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
@@ -127,12 +130,14 @@ class LeaderboardBuilder:
         )
 
     def _estimate_all(self, progress: ProgressCallback | None) -> list[dict[str, Estimate]]:
+        if self.panel.groups is None:
+            matrices = [self.panel.confusion_matrix(system) for system in self.panel.systems]
+            batch = ConfusionMatrix.stack(matrices)
+            return estimate_metrics_of_each(self.metrics, batch, self.settings.intervals, progress)
         estimates = []
         for index, system in enumerate(self.panel.systems):
-            grouped = self.panel.groups is not None
-            count = self.panel.count_by_group if grouped else self.panel.confusion_matrix
-            source = count(system)
-            estimates.append(estimate_metrics(self.metrics, source, self.settings.intervals))
+            clusters = self.panel.count_by_group(system)
+            estimates.append(estimate_metrics(self.metrics, clusters, self.settings.intervals))
             if progress is not None:
                 progress((index + 1) / len(self.panel.systems))
         return estimates
@@ -227,7 +232,7 @@ class LeaderboardBuilder:
 
     def _measure_baselines(self, metric: Metric) -> Baselines | None:
         """Return what constants and chance reach."""
-        return self._baseline_predictors.measure(metric)
+        return self._baseline_predictors.measure(metric)[0]
 
     @property
     def unit(self) -> str:

@@ -1,15 +1,21 @@
-"""Scores: the metrics of one system, each with its interval and what constants and chance reach."""
+"""Scores: the metrics of systems, each with its interval and what constants and chance reach."""
 
 import math
 from dataclasses import dataclass
 
 from ordinate.errors import NotApplicable
-from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference import (
+    ConfidenceIntervals,
+    Estimate,
+    estimate_metrics,
+    estimate_metrics_of_each,
+)
+from ordinate.inference.confidence_intervals import group_alike_matrices
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
 from ordinate.results.base import Record, to_plain
-from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.baselines import Baselines, measure_baselines
 from ordinate.summaries import ConfusionMatrix
 
 INTERVAL_KEYS = ("low", "high", "method", "undefined_share", "note")
@@ -54,48 +60,75 @@ class Score:
         }
 
 
-def score_metrics(
-    matrix: ConfusionMatrix,
+def estimate_each(
     metrics: list[Metric],
-    source: ConfusionMatrix,
-    intervals: ConfidenceIntervals | None,
+    sources: ConfusionMatrix,
+    intervals: ConfidenceIntervals,
     progress: ProgressCallback | None,
-) -> dict[str, Score]:
-    """Return metrics of a confusion matrix by expression; `source` may be that of its clusters."""
-    predictors = BaselinePredictors(matrix)
-    gold = matrix.gold > 0
-    used = {"gold": int(gold.sum()), "either": int((gold | (matrix.predicted > 0)).sum())}
-    estimates = {} if intervals is None else estimate_metrics(metrics, source, intervals, progress)
-    scores = {}
-    for metric in metrics:
-        value, reason = _compute_value(metric, matrix)
-        scores[metric.expression] = Score(
-            metric=metric,
-            value=value,
-            undefined=reason,
-            levels_used=used[metric.levels],
-            baselines=predictors.measure(metric),
-            estimate=estimates.get(metric.expression),
-        )
-    return scores
+) -> list[dict[str, Estimate]]:
+    """Return the estimates of each matrix [T], or of each batch of clusters [T, G]."""
+    if len(sources.shape) == 1:
+        return estimate_metrics_of_each(metrics, sources, intervals, progress)
+    return [
+        estimate_metrics(metrics, sources[place], intervals, progress)
+        for place in range(len(sources.weights))
+    ]
 
 
-def estimate_without_baselines(
-    source: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
-) -> dict[str, Estimate]:
-    """Return metrics of a confusion matrix, or of its clusters: values alone without settings."""
+def score_each(
+    metrics: list[Metric],
+    matrices: ConfusionMatrix,
+    estimates: list[dict[str, Estimate]] | None,
+) -> list[dict[str, Score]]:
+    """Return the scores of each matrix [T] by metric."""
+    gold = matrices.gold > 0
+    either = gold | (matrices.predicted > 0)
+    used = {"gold": gold.sum(axis=-1).tolist(), "either": either.sum(axis=-1).tolist()}
+    values = zip(*(_compute_values(metric, matrices) for metric in metrics), strict=True)
+    rows = zip(values, measure_baselines(metrics, matrices), strict=True)
+    return [
+        {
+            metric.expression: Score(
+                metric,
+                value,
+                reason,
+                used[metric.levels][place],
+                baselines,
+                None if estimates is None else estimates[place][metric.expression],
+            )
+            for metric, (value, reason), baselines in zip(metrics, *row, strict=True)
+        }
+        for place, row in enumerate(rows)
+    ]
+
+
+def estimate_each_without_baselines(
+    sources: ConfusionMatrix, metrics: list[Metric], intervals: ConfidenceIntervals | None
+) -> list[dict[str, Estimate]]:
+    """Return metrics of each matrix [T], or of its clusters [T, G]: values alone if so wished."""
     if intervals is not None:
-        return estimate_metrics(metrics, source, intervals)
-    matrix = source.pooled if source.shape else source
-    values = {metric.expression: _compute_value(metric, matrix) for metric in metrics}
-    return {
-        name: make_point_estimate(value, reason or "") for name, (value, reason) in values.items()
-    }
+        return estimate_each(metrics, sources, intervals, None)
+    matrices = sources.map(lambda x: x.sum(axis=1)) if len(sources.shape) > 1 else sources
+    columns = [_compute_values(metric, matrices) for metric in metrics]
+    names = [metric.expression for metric in metrics]
+    return [
+        {
+            name: make_point_estimate(value, reason or "")
+            for name, (value, reason) in zip(names, row, strict=True)
+        }
+        for row in zip(*columns, strict=True)
+    ]
 
 
-def _compute_value(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, str | None]:
-    try:
-        value = float(metric(matrix))
-    except NotApplicable as reason:
-        return math.nan, str(reason)
-    return value, metric.undefined_when if math.isnan(value) else None
+def _compute_values(metric: Metric, matrices: ConfusionMatrix) -> list[tuple[float, str | None]]:
+    """Return the value of a metric for each matrix [T], and why it has none, if it has none."""
+    found: list[tuple[float, str | None]] = [(math.nan, None)] * len(matrices.weights)
+    for alike in group_alike_matrices(matrices):
+        try:
+            values = metric(matrices[alike]).tolist()
+            reasons = [metric.undefined_when if math.isnan(value) else None for value in values]
+        except NotApplicable as problem:
+            values, reasons = [math.nan] * len(alike), [str(problem)] * len(alike)
+        for place, value, reason in zip(alike, values, reasons, strict=True):
+            found[place] = value, reason
+    return found

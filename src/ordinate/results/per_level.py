@@ -20,71 +20,89 @@ LEVEL_METRICS = ("precision", "recall", "f1", "mae")
 
 
 def compute_level_records(
-    matrix: ConfusionMatrix, level: float | None
-) -> tuple[dict[str, Any], ...]:
-    """Return one record for each level; `level` is that of the intervals, None for none."""
-    metrics = compute_level_metrics(matrix)
-    errors = level_costs(matrix, matrix.scale.gaps)
+    matrices: ConfusionMatrix, level: float | None
+) -> list[tuple[dict[str, Any], ...]]:
+    """Return one record for each level, of each matrix of a batch; `level` is of the intervals."""
+    metrics = compute_level_metrics(matrices)
+    errors = level_costs(matrices, matrices.scale.gaps)
     values = dict(
         zip(LEVEL_METRICS, (metrics.precision, metrics.recall, metrics.f1, errors), strict=True)
     )
-    bounds = _compute_intervals(matrix, values, level)
-    return tuple(
-        {
-            "level": to_json_label(label),
-            "name": name,
-            "support": to_integer_if_whole(float(matrix.gold[k])),
-            "predicted": to_integer_if_whole(float(matrix.predicted[k])),
-        }
-        | {name: float(column[k]) for name, column in values.items()}
-        | {name: float(column[k]) for name, column in bounds.items()}
-        for k, (label, name) in enumerate(zip(matrix.scale.labels, matrix.scale.names, strict=True))
-    )
+    columns = values | _compute_intervals(matrices, values, level)
+    labels = [to_json_label(label) for label in matrices.scale.labels]
+    sums = (_list_counts(matrices.gold), _list_counts(matrices.predicted))
+    numbers = np.stack(list(columns.values()), axis=-1).tolist()
+    return [
+        tuple(
+            {"level": label, "name": name, "support": gold, "predicted": predicted}
+            | dict(zip(columns, row, strict=True))
+            for label, name, gold, predicted, row in zip(
+                labels, matrices.scale.names, *table, strict=True
+            )
+        )
+        for table in zip(*sums, numbers, strict=True)
+    ]
+
+
+def _list_counts(weights: Array) -> list[list[int | float]]:
+    return [[to_integer_if_whole(x) for x in row] for row in weights.tolist()]
 
 
 def to_integer_if_whole(value: float) -> int | float:
     """Return an integer where a number is one."""
-    return int(value) if value == np.floor(value) and abs(value) < 2**53 else value
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else value
 
 
 def _compute_intervals(
     matrix: ConfusionMatrix, values: dict[str, Array], level: float | None
 ) -> dict[str, Array]:
-    nowhere = np.full(len(matrix.scale), np.nan)
-    found = {f"{name}_{end}": nowhere.copy() for name in LEVEL_METRICS for end in ("low", "high")}
-    if level is None or np.isnan(matrix.squares).any():
+    """Return the bounds [..., K] of intervals; nan where items are unknown or a level lacks any."""
+    names = [f"{name}_{end}" for name in LEVEL_METRICS for end in ("low", "high")]
+    found = {name: np.full(matrix.gold.shape, np.nan) for name in names}
+    if level is None:
         return found
     right = diagonal(matrix.counts)
+    squares = matrix.squares
     shares = {
-        "precision": (matrix.predicted, matrix.squares[:, :-1].sum(axis=0)),
-        "recall": (matrix.gold, matrix.squares.sum(axis=1)),
+        "precision": (matrix.predicted, squares[..., :-1].sum(axis=-2)),
+        "recall": (matrix.gold, squares.sum(axis=-1)),
         # F1 = 2J / (1 + J), where J is the share of right answers among the items of either side.
         "f1": (matrix.gold + matrix.predicted - right, _sum_squares_of_either(matrix)),
     }
-    for name, (weight, squares) in shares.items():
-        low, high = _compute_share_intervals(matrix, right, weight, squares, level)
+    for name, (weight, square) in shares.items():
+        low, high = _compute_share_intervals(matrix, right, weight, square, level)
         if name == "f1":
             low, high = (2.0 * end / (1.0 + end) for end in (low, high))
-        seen = ~np.isnan(values[name])
-        found[f"{name}_low"][seen], found[f"{name}_high"][seen] = low[seen], high[seen]
-    squares = matrix.weights if matrix.has_integer_weights else matrix.squares
-    for k in np.flatnonzero(matrix.gold):
-        costs = np.append(matrix.scale.gaps[k], matrix.scale.gaps[k].max())
-        ends = mean_cost_interval(matrix.weights[k], squares[k], costs, level)
-        found["mae_low"][k], found["mae_high"][k] = ends
-    return found
+        unseen = np.isnan(values[name])
+        found[f"{name}_low"], found[f"{name}_high"] = (
+            np.where(unseen, np.nan, end) for end in (low, high)
+        )
+    squares = np.where(_find_integer_weights(matrix), matrix.weights, squares)
+    for k, gaps in enumerate(matrix.scale.gaps):
+        costs = np.append(gaps, gaps.max())
+        ends = mean_cost_interval(matrix.weights[..., k, :], squares[..., k, :], costs, level)
+        found["mae_low"][..., k], found["mae_high"][..., k] = ends
+    unknown = np.isnan(matrix.squares.sum(axis=(-2, -1)))[..., None]
+    return {name: np.where(unknown, np.nan, column) for name, column in found.items()}
+
+
+def _find_integer_weights(matrix: ConfusionMatrix) -> Array:
+    """Tell which matrices [..., 1, 1] have counts for weights."""
+    whole: Array = (matrix.weights == np.floor(matrix.weights)).all(axis=(-2, -1), keepdims=True)
+    return np.asarray(whole & matrix.counted)
 
 
 def _sum_squares_of_either(matrix: ConfusionMatrix) -> Array:
     """Return the squared weights of the items that have a level in gold or as the prediction."""
     squares = matrix.squares
-    return squares.sum(axis=1) + squares[:, :-1].sum(axis=0) - diagonal(squares[:, :-1])
+    return squares.sum(axis=-1) + squares[..., :-1].sum(axis=-2) - diagonal(squares[..., :-1])
 
 
 def _compute_share_intervals(
     matrix: ConfusionMatrix, part: Array, weight: Array, squares: Array, level: float
 ) -> tuple[Array, Array]:
     """Return Wilson's interval, for as many equally heavy items as say as much as the weights."""
-    share = np.divide(part, weight, out=np.zeros(len(part)), where=weight > 0)
-    n = weight if matrix.has_integer_weights else count_effective_items(weight, squares)
+    share = np.divide(part, weight, out=np.zeros(part.shape), where=weight > 0)
+    whole = _find_integer_weights(matrix)[..., 0]
+    n = np.where(whole, weight, count_effective_items(weight, squares))
     return wilson_interval(share * n, n, level)
