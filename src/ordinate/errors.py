@@ -89,7 +89,7 @@ class BadIds(BadInput):
 class BadFile(BadInput):
     """A file that cannot be read, or that lacks a column."""
 
-    def __init__(self, message: str, file: str, column: str | None = None) -> None:
+    def __init__(self, message: str, file: str = "", column: str | None = None) -> None:
         super().__init__(message)
         self.file, self.column = file, column  # what people call the file, and what it lacks
 

@@ -107,6 +107,12 @@ def make_open_quote():
     return ("evaluate", make_essays((5, '"Hello, he said')))
 
 
+def make_open_quote_of_a_long_file():
+    rows = [[str(k), f"essay {k}", *PAIRS[k % 24]] for k in range(20_000)]
+    rows[5][1] = '"Hello'
+    return ("evaluate", write_rows("essays.tsv", rows, header=("id", "text", "gold", "predicted")))
+
+
 def make_quote_before_text():
     return ("evaluate", make_essays((5, '"Hello" he said')))
 
@@ -175,8 +181,9 @@ CASES = {
     "no header, no names": (make_no_header_and_no_names, "Which column of results.csv"),
     "no header, equal cells": (make_no_header_with_equal_cells, "two columns named 'A1'"),
     "a quote that is not closed": (make_open_quote, "the record that begins in line 7 "),
+    "such a quote in a long file": (make_open_quote_of_a_long_file, "that begins in line 7 "),
     "a quote before more text": (make_quote_before_text, "the record that begins in line 7 "),
-    "quotes that swallow rows": (make_swallowed_rows, "The record that begins in line 7 "),
+    "quotes that swallow rows": (make_swallowed_rows, "the record that begins in line 7 "),
     "a bad line": (make_bad_line, "begins in line 26 ('A1,A2,B1') has 3 columns"),
     "a bad line of a run": (make_bad_line_of_a_run, "b.csv cannot be read: the record that begins"),
     "a repeated id": (make_repeated_id, "run.csv: the id '3' occurs 2 times"),

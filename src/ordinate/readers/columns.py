@@ -122,8 +122,8 @@ class FileOptions:
             raise BadOption(f"--memory takes a size such as 500MB or 2GB, not {self.memory!r}.")
 
     @property
-    def named_by_flags(self) -> bool:
-        """Whether the command that reads has these options."""
+    def has_flags(self) -> bool:
+        """Whether the command that reads has flags for these options."""
         return type(self) is not FileOptions
 
     @property

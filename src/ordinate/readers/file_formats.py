@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -502,6 +501,8 @@ def _list_partitions(folder: Path) -> list[str]:
 
 def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
     """Return a file with the columns that its folders name, as in language=de."""
+    from urllib.parse import unquote  # noqa: PLC0415 - it is rare
+
     parts = (part.partition("=") for part in path.parts[:-1])
     found = {unquote(column): unquote(value) for column, mark, value in parts if column and mark}
     for column in found.keys() & source.columns.keys():

@@ -21,7 +21,7 @@ LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
 
 def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
     """Return the message of an error, with the flag that helps, if there is one."""
-    if not reader.options.named_by_flags:
+    if not reader.options.has_flags:
         return str(problem)
     if not isinstance(problem, BadFile) or problem.column is not None:
         return f"{problem}{_find_remedy(problem, reader)}"
@@ -165,7 +165,8 @@ def _find_bad_record(text: TextLayout) -> tuple[str, bool] | None:
                     break
                 lines.end_record()
         except csv.Error as problem:
-            if "field limit" not in str(problem):  # where a text is merely long
+            # Where a text is too long for Python's module, it may be nothing but long.
+            if "field limit" not in str(problem) or _is_regular_without_quotes(text):
                 state = "has a quote that is not closed, or that has text after it"
         except UnicodeDecodeError:
             return None
@@ -221,8 +222,8 @@ def refuse_stray_quotes(reader: FileReader, source: "FileSource", text: TextLayo
     for (row,) in read_rows(reader.connection, query, source.name):
         line = _find_line_of_row(text, row if reader.options.columns else row + 1)
         raise BadFile(
-            f"{source.name} has a text in quotes that holds whole rows. The record that begins in "
-            f"line {line} has its first quote. {NO_QUOTES} If they are right, pass --quote double.",
+            f"{source.name}: the record that begins in line {line} has a text in quotes that holds "
+            f"whole rows. {NO_QUOTES} If they are right, pass --quote double.",
             source.name,
         )
 
