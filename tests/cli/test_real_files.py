@@ -17,8 +17,6 @@ from command import run
 from evaluate_reports import filled, report, write
 from refusals import refused
 
-from ordinate.cli.evaluate import EXAMPLES
-
 pytestmark = pytest.mark.usefixtures("here")
 LEVELS = ("A1", "A2", "B1", "B2")
 PAIRS = [(LEVELS[k % 4], LEVELS[(k + k // 3) % 4]) for k in range(24)]
@@ -438,14 +436,6 @@ def test_lenient_rows_are_not_matched_by_their_order(here):
     write_rows("gold.csv", PAIRS, header=("gold", "x"), delimiter=",")
     flags = ("gold.csv", "--gold-file", "gold.csv", "--predicted", "x", "--row-order", "--lenient")
     assert "join the files by --id" in refused(here, *flags)
-
-
-def test_examples_of_help_work():
-    write_partitions()
-    make_no_header()
-    lines = EXAMPLES.replace("\\\n", "").splitlines()
-    examples = [line.split() for line in lines if "--hive" in line or "--header" in line]
-    assert [run(*words[1:], *QUICK).code for words in examples] == [0, 0]
 
 
 # --- memory --------------------------------------------------------------------------------------
