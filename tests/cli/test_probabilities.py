@@ -5,6 +5,8 @@ import io
 import json
 import math
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import naive_probabilities as naive
@@ -380,3 +382,20 @@ def test_a_pipe_that_would_be_read_twice_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     message = refused("pipe", "--predicted", "guess", "--probabilities", "p_")
     assert "reads the items twice: name a file in place of 'pipe'" in message
+
+
+def test_probabilities_of_a_database_are_summed_up_there():
+    data = frame(language=np.where(np.arange(150) % 2, "de", "it"))
+    with closing(sqlite3.connect("runs.db")) as connection:
+        data.to_sql("essays", connection, index=False)
+    told = ("--gold", "gold", "--probabilities", "p_", "--by", "language")
+    database = ("--sql", "sqlite:///runs.db", "--query", "select * from essays")
+    found, usual = report(*database, *told), report(write(data), *told)
+    assert found["confusion_matrix"] == usual["confusion_matrix"]
+    assert found["source"]["predicted"] == "the most probable of p_low, p_mid, p_high"
+    for part, other in ((found, usual), (found["by"]["de"], usual["by"]["de"])):
+        ours, theirs = (x["probabilities"]["metrics"] for x in (part, other))
+        for name in DEFAULT_METRICS:
+            assert ours[name]["value"] == pytest.approx(theirs[name]["value"], rel=1e-12)
+    assert found["probabilities"]["metrics"]["c_index"]["low"] is None
+    assert "blocks of rows" in found["probabilities"]["metrics"]["c_index"]["note"]

@@ -106,6 +106,7 @@ def make_spark(rows: pd.DataFrame) -> Any:
 
 def make_postgres(rows: pd.DataFrame) -> Any:
     connection = start_postgres()
+    connection.rollback()  # of what a test before made fail
     kinds = {"f": "double precision", "i": "bigint"}
     plain = make_plain(rows)
     columns = ", ".join(f'"{x}" {kinds.get(plain[x].dtype.kind, "text")}' for x in plain)

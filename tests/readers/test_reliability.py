@@ -319,7 +319,7 @@ def test_a_file_in_which_all_items_are_dropped_is_no_obstacle():
 def test_no_rows_and_no_weights_are_refused():
     with pytest.raises(NoItems, match="a header and no rows"):
         count(write(frame()[:0]))
-    with pytest.raises(NoItems, match="none has a gold label, probabilities and weight"):
+    with pytest.raises(NoItems, match="all weights are 0"):
         count(write(frame().assign(weight=0)), weights="weight")
 
 

@@ -177,6 +177,9 @@ def _evaluate_files(
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
     scores = [one for one in required if _is_of_probabilities(one)]
+    if not options.files:
+        names = [*metrics, *_select_scores(of_probabilities, scores)]
+        return _evaluate_database_rows(options, columns, names)
     if columns.predicted is None:
         return _evaluate_most_probable(options, columns, metrics, of_probabilities, scores)
     with _keep_standard_input(options.files) as rewind:
@@ -202,7 +205,7 @@ def _evaluate_labels(
     from ordinate.readers.label_files import count_files
     from ordinate.results import Evaluation, Origin
 
-    with open_rows(options, ("probabilities", "scale_by")) as table:
+    with open_rows(options, ("scale_by",)) as table:
         if table is None:
             found = count_files(
                 options.files,
@@ -367,8 +370,9 @@ def _evaluate_probability_rows(
     """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
     from dataclasses import replace
 
-    from ordinate.readers.item_columns import read_probability_items
-    from ordinate.results import Origin, evaluate
+    from ordinate.readers.probability_rows import read_probability_items
+    from ordinate.results import Origin
+    from ordinate.summaries.probabilities import match_columns_to_levels
 
     if columns.gold_file is not None:
         raise BadOption(
@@ -376,22 +380,43 @@ def _evaluate_probability_rows(
             "the same file. Join the files, or name a column of predictions (--predicted)."
         )
     found = read_probability_items(options.files, columns, parse_scale(options))
+    result = _evaluate_items(options, metrics, found.arguments)
+    named = found.arguments["columns"]
+    order = match_columns_to_levels(result.confusion_matrix.scale, named)
+    predicted = f"the most probable of {', '.join(named[k] for k in order)}"
+    origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
+    return replace(result, origin=origin)
+
+
+def _evaluate_database_rows(
+    options: argparse.Namespace, columns: "LabelColumns", metrics: "list[Metric]"
+) -> "Evaluation":
+    """Evaluate probabilities inside their database."""
+    with open_rows(options) as table:
+        assert table is not None  # noqa: S101 - there are no files
+        named = {"probabilities": columns.probabilities, "label_map": columns.renamed}
+        return _evaluate_items(options, metrics, {"data": table.rows, **columns.arguments, **named})
+
+
+def _evaluate_items(
+    options: argparse.Namespace, metrics: "list[Metric]", arguments: dict[str, Any]
+) -> "Evaluation":
+    """Evaluate columns with probabilities, or those of a table."""
+    from ordinate.results import evaluate
+
     if _name_cases(options, ()) is not None:
-        found.arguments["average_over"] = found.arguments.pop("groups")
-        found.arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
-    result = evaluate(
-        scale=found.scale,
+        arguments["average_over"] = arguments.pop("groups")
+        arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
+    return evaluate(
+        scale=parse_scale(options),
         metrics=metrics,
         missing=choose_missing_policy(options),
         error_attribution=options.error_attribution or (),
         renormalize=getattr(options, "renormalize", False),
         bins=_find_bins(metrics),
         interval=_parse_intervals(options),
-        **found.arguments,
+        **arguments,
     )
-    predicted = f"the most probable of {', '.join(found.arguments['columns'])}"
-    origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
-    return replace(result, origin=origin)
 
 
 def _select_scores(metrics: Any, required: "list[Metric]") -> "list[Metric]":

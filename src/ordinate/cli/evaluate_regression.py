@@ -24,17 +24,15 @@ from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
-    from ordinate.inference import ConfidenceIntervals, Estimate
+    from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
     from ordinate.readers.columns import RegressionColumns
     from ordinate.readers.item_columns import RegressionItems
     from ordinate.readers.regression import RegressionData
-    from ordinate.results import Evaluation, Origin
+    from ordinate.results import Evaluation
     from ordinate.results.regression import RegressionEvaluation
     from ordinate.summaries.normalization import Normalization
-    from ordinate.summaries.prediction_intervals import PredictionIntervals
 
-HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
 STUDENTIZED = "studentized"
 METHODS = ("delta", "t", "jackknife", STUDENTIZED)
 RESAMPLING = f"--interval-method {STUDENTIZED}"
@@ -358,7 +356,7 @@ class _RegressionRun:
         from ordinate.readers.item_columns import read_items
 
         found = self._sum_files(files, columns)
-        result = self._add_prediction_intervals(self._build_result(found), found)
+        result = self._build_result(found)
         resampled = self._is_resampled(files, columns, found)
         if further is None and not resampled:
             return result, None
@@ -390,67 +388,19 @@ class _RegressionRun:
         return sum_files(files, columns, constants=constants, missing=missing, watch=watch_queries)
 
     def _build_result(self, found: "RegressionData") -> "RegressionEvaluation":
-        from ordinate.results.regression import RegressionEvaluation
+        from ordinate.results.regression import evaluate_regression_data
 
-        return RegressionEvaluation.from_summary(
-            self._denormalize_summary(found.moments),
+        return evaluate_regression_data(
+            found,
             self.metrics,
+            source="files",
             unit=self.options.unit,
             normalization=self.training,
-            by=[(name, self._denormalize_summary(part)) for name, part in found.by],
-            groups=None if found.groups is None else self._denormalize_summary(found.groups),
-            previous=None if found.previous is None else self._denormalize_summary(found.previous),
+            normalized=self.options.normalized,
             interval=self.summary_settings,
-            origin=self._describe_origin(found),
+            alpha=_get_alpha(self.options),
+            interval_metrics=self.bounds,
         )
-
-    def _describe_origin(self, found: "RegressionData") -> "Origin":
-        from ordinate.results import Origin
-
-        rough = [m.name for m in self.metrics if m.name in HISTOGRAM_METRICS]
-        named = " and ".join(dict.fromkeys(rough))
-        note = f"Of files, {named} is at most half a per cent from the exact value."
-        notes = (*found.notes, note) if rough else found.notes
-        return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
-
-    def _denormalize_summary(self, table: Any) -> Any:
-        """Return a summary in the unit of the targets."""
-        if not self.options.normalized or self.training is None:
-            return table
-        return table.scaled(self.training.std, self.training.mean)
-
-    # --- prediction intervals ----------------------------------------------------------------
-
-    def _add_prediction_intervals(
-        self, result: "RegressionEvaluation", found: "RegressionData"
-    ) -> "RegressionEvaluation":
-        from dataclasses import replace
-
-        if found.bounds is None:
-            return result
-        grouped = found.intervals_by_group
-        by: dict[Any, Any] = {
-            name: self._score_prediction_intervals(part)
-            for name, part in found.intervals_by_subgroup
-        }
-        return replace(
-            result,
-            prediction_intervals=self._score_prediction_intervals(
-                found.bounds if grouped is None else grouped
-            ),
-            by={
-                name: replace(part, prediction_intervals=by[name])
-                for name, part in result.by.items()
-            },
-        )
-
-    def _score_prediction_intervals(self, table: "PredictionIntervals") -> "dict[str, Estimate]":
-        """Return the metrics of prediction intervals, of items or of groups of them."""
-        from ordinate.results.regression import evaluate_prediction_intervals
-
-        if self.options.normalized and self.training is not None:
-            table = table.scaled(self.training.std)
-        return evaluate_prediction_intervals(table, _get_alpha(self.options), self.how, self.bounds)
 
     # --- parts -------------------------------------------------------------------------------
 

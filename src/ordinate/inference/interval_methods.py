@@ -196,7 +196,7 @@ class MethodChoice:
 
     @cached_property
     def _studied_cases(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """One matrix of each case that the study of coverage tells apart, and the case of each."""
+        """One matrix of each case that the coverage study tells apart, and the case of each."""
         cases = np.stack(find_studied_case(self.matrices), axis=-1)
         _, first, case = np.unique(cases, axis=0, return_index=True, return_inverse=True)
         return first, case.reshape(-1)

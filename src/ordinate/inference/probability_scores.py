@@ -27,6 +27,10 @@ CALIBRATION_FAMILY = "calibration"
 NO_VALID_INTERVAL_NOTE = (
     "near 0 it has no valid interval: compare it with its value under perfect calibration"
 )
+NO_BLOCKS_NOTE = (
+    "blocks of rows are left out for it, and the rows of a lazy table have no numbers; read them "
+    "into memory for it"
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ def is_calibration_error(metric: Metric) -> bool:
 def estimate_probability_metric(
     metric: Metric, blocks: Reliability, settings: ConfidenceIntervals
 ) -> Estimate:
-    """Return a metric of the pooled blocks with its confidence interval, or why it has none."""
+    """Return a metric of the pooled blocks with its confidence interval, or why it has none.
+
+    A summary of all items, without blocks, has the intervals that need none.
+    """
     pooled = blocks.pooled
     value = float(metric(pooled))
     if not math.isfinite(value):
@@ -68,6 +75,8 @@ def estimate_probability_metric(
         return _build_estimate(
             metric, value, _score_error(metric, pooled, value), settings, "delta"
         )
+    if not blocks.shape:
+        return make_point_estimate(value, NO_BLOCKS_NOTE)
     return _build_estimate(metric, value, _jackknife_error(metric, blocks), settings, "blocks")
 
 

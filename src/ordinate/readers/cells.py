@@ -1,6 +1,7 @@
 """Items counted where they are: a row for each set of labels and groups that occurs."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ class CountedCells:
     """The cells of items, as their engine counted them.
 
     `titles` says which columns there are, by role: what people call them. `sides` are those of
-    labels. `verb` says what the items are for, in errors.
+    labels; one without a title was made of other columns, and has the labels of the scale. `verb`
+    says what the items are for, in errors; `sums` are summed up beside the weights.
     """
 
     def __init__(
@@ -44,21 +46,22 @@ class CountedCells:
         sides: Sequence[str],
         spelling: LabelSpelling,
         verb: str,
+        sums: Mapping[str, Aggregate] = MappingProxyType({}),
     ) -> None:
         self.items, self.titles, self.spelling = items, titles, spelling
         self.places = RowLocator(items, spelling, titles.get(WEIGHT))
         self.notes: list[str] = []
-        self.table = self._count(sides, verb)
+        self.table = self._count(sides, verb, sums)
         self.sums: CellSums = read_cell_sums(self.table)
         self.clusters = number_clusters(self.table)
         self.sides = {side: factorize_column(self.table[side]) for side in sides}
         self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
 
-    def _count(self, sides: Sequence[str], verb: str) -> Table:
+    def _count(self, sides: Sequence[str], verb: str, more: Mapping[str, Aggregate]) -> Table:
         """Count inside the engine, and leave out what gold does not know."""
         weighted, keyed = WEIGHT in self.titles, self.items.keyed
         groups = [role for role in (SUBGROUP, CLUSTER) if role in self.titles]
-        sums = build_weight_sums(weighted=weighted, keyed=keyed)
+        sums = {**build_weight_sums(weighted=weighted, keyed=keyed), **more}
         if CLUSTER in groups and self.items.ordered:
             sums[NTH] = Aggregate("min", column(NTH))
         joined = [IN_GOLD, IN_PREDICTED] if keyed else []
@@ -79,9 +82,10 @@ class CountedCells:
         scale = self.spelling.find_scale(scale, seen, self.notes)
         levels = {}
         for side, found in self.sides.items():
-            strange = self.spelling.find_off_scale_labels(scale, found.values)
-            self.places.refuse_off_scale_labels(scale, side, strange, self.titles[side])
-            positions = self.spelling.encode_labels(scale, found.values)[: len(found.values)]
+            spelling = self.spelling if side in self.titles else LabelSpelling({})
+            strange = spelling.find_off_scale_labels(scale, found.values)
+            self.places.refuse_off_scale_labels(scale, side, strange, self.titles.get(side, side))
+            positions = spelling.encode_labels(scale, found.values)[: len(found.values)]
             levels[side] = positions[found.codes]
             lacking = np.flatnonzero(positions == len(scale))
             self.unlabelled[side] = [found.values[k] for k in lacking]

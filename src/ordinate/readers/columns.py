@@ -163,6 +163,7 @@ class LabelColumns(FileOptions):
     row_order: RowOrder = False
     lenient: Lenient = False
     renamed: dict[str, str | None] = field(default_factory=dict)
+    numbers: dict[str, str | None] = field(default_factory=dict)  # by the names that they get
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -180,6 +181,7 @@ class LabelColumns(FileOptions):
             "cluster": self.groups,
             "second": self.second_rater,
         }
+        named |= self.numbers
         found = {name: column for name, column in named.items() if column is not None}
         return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
 

@@ -170,7 +170,7 @@ class ConfusionReader:
     def __init__(
         self, items: ItemSource, titles: Mapping[str, str], spelling: LabelSpelling
     ) -> None:
-        sides = [side for side in SIDES if side in titles]
+        sides = [GOLD, PREDICTED, *([SECOND] if SECOND in titles else [])]
         self.cells = CountedCells(items, titles, sides, spelling, "evaluate")
         self.titles = titles
 
@@ -220,7 +220,7 @@ class ConfusionReader:
             matrices.batch.pooled,
             [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in values],
             self.titles[GOLD],
-            self.titles[PREDICTED],
+            self.titles.get(PREDICTED, PREDICTED),
             (cells.items.name,),
             cells.match_counts,
             tuple(cells.notes),

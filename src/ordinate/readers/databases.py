@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,10 +13,19 @@ import numpy as np
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
 from ordinate.readers.duckdb_connection import import_duckdb
-from ordinate.readers.expressions import ANSI, Aggregate, Expression, column
+from ordinate.readers.expressions import (
+    ANSI,
+    POSTGRES,
+    SQLITE,
+    Aggregate,
+    Expression,
+    column,
+)
 from ordinate.readers.items import Table
 
 T = TypeVar("T")
+# By the module of a connection.
+DIALECTS = {"sqlite3": SQLITE, "psycopg": POSTGRES, "psycopg2": POSTGRES}
 LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
 
 
@@ -78,6 +87,7 @@ class QueryItems:
 
     query: Query
     roles: Mapping[str, str]
+    added: tuple[Mapping[str, Expression], ...] = ()  # columns made of those before
     keyed: bool = False
     ordered: bool = False
 
@@ -86,11 +96,21 @@ class QueryItems:
         """What people call the query."""
         return self.query.name
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "QueryItems":
+        """Return the items with more columns."""
+        return replace(self, added=(*self.added, columns))
+
     @property
     def _items(self) -> str:
         quote = ANSI.quote_identifier
+        module = type(self.query.connection).__module__.partition(".")[0]
+        fence = DIALECTS.get(module, ANSI).fence
         selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        return f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        sql = f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
+        for columns in self.added:
+            more = "".join(f", {x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
+            sql = f"(SELECT items.*{more} FROM {sql}{fence}) AS items"
+        return sql
 
     def sum_by(
         self,
@@ -101,7 +121,7 @@ class QueryItems:
         """Return the sums over the items that share all keys, as the database finds them."""
         quote = ANSI.quote_identifier
         listed = [quote(key) for key in keys]
-        taken = [f"{x.kind}({x.of.to_sql(ANSI)}) AS {quote(n)}" for n, x in sums.items()]
+        taken = [f"{x.to_sql(ANSI)} AS {quote(n)}" for n, x in sums.items()]
         condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
         rows = self._fetch(
             f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "
@@ -115,14 +135,17 @@ class QueryItems:
         }
         return {key: cells[:, k] for k, key in enumerate(keys)} | numbers
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return some places where a condition holds, and what stands there."""
-        place = f", {column('id').to_sql(ANSI)}" if "id" in self.roles else ""
+        place = [column("id")] if "id" in self.roles else []
+        selected = ", ".join(x.to_sql(ANSI) for x in (*place, shown, *also))
         rows = self.query.read(
-            f"SELECT {shown.to_sql(ANSI)}{place} FROM {self._items} WHERE {where.to_sql(ANSI)}",
+            f"SELECT {selected} FROM {self._items} WHERE {where.to_sql(ANSI)}",
             lambda cursor: cursor.fetchmany(limit),
         )
-        return [(f"id {row[1]}" if place else "a row", row[0]) for row in rows]
+        return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
 
     def _fetch(self, sql: str) -> list[Sequence[Any]]:
         return self.query.read(sql, lambda cursor: cursor.fetchall())

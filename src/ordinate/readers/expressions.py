@@ -1,7 +1,7 @@
 """Expressions over columns, written once: as SQL for databases, by narwhals for data frames."""
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,6 +28,10 @@ class Expression:
             return dialect.quote_identifier(self.operands[0])
         if self.operator == "constant":
             return dialect.format_constant(self.operands[0])
+        if self.operator == "choose":
+            *cases, last = (x.to_sql(dialect) for x in self.operands)
+            listed = zip(cases[::2], cases[1::2], strict=True)
+            return f"CASE {' '.join(f'WHEN {x} THEN {y}' for x, y in listed)} ELSE {last} END"
         template = dialect.templates.get(self.operator, OPERATORS[self.operator].sql)
         return template.format(*(x.to_sql(dialect) for x in self.operands))
 
@@ -38,6 +42,13 @@ class Expression:
         if self.operator == "constant":
             return _narwhals().lit(self.operands[0])
         return OPERATORS[self.operator].apply(*(x.to_narwhals() for x in self.operands))
+
+    def list_columns(self) -> set[str]:
+        """Return the columns that it reads."""
+        if self.operator == "column":
+            return {self.operands[0]}
+        parts = (x.list_columns() for x in self.operands if isinstance(x, Expression))
+        return set().union(*parts)
 
     def __add__(self, other: Any) -> "Expression":
         return _apply("+", self, other)
@@ -85,13 +96,32 @@ class Expression:
         """Tell whether a number is neither NaN nor infinite."""
         return _apply("is finite", self)
 
+    def is_infinite(self) -> "Expression":
+        """Tell whether a number is infinite, of either sign."""
+        return _apply("is infinite", self)
+
+    def is_text(self) -> "Expression":
+        """Tell whether something stands here that is no number."""
+        return _apply("is text", self)
+
     def is_in(self, values: Iterable[Constant]) -> "Expression":
         """Tell whether it is one of some values, of which there is at least one."""
-        return _join_by_or([self == value for value in values])
+        return join_by_or([self == value for value in values])
 
     def floor(self) -> "Expression":
         """Return the largest integer that is not larger."""
         return _apply("floor", self)
+
+    def ceil(self) -> "Expression":
+        """Return the smallest integer that is not smaller."""
+        return _apply("ceil", self)
+
+    def ln(self) -> "Expression":
+        """Return the natural logarithm."""
+        return _apply("ln", self)
+
+    def __abs__(self) -> "Expression":
+        return _apply("abs", self)
 
     def to_number(self) -> "Expression":
         """Return a number of double precision."""
@@ -116,31 +146,90 @@ def constant(value: Constant) -> Expression:
     return Expression("constant", (value,))
 
 
-def choose(condition: Expression, value: Any, otherwise: Any) -> Expression:
-    """Return one value where a condition holds, and another where not."""
-    return _apply("choose", condition, value, otherwise)
+def choose(*cases: Any) -> Expression:
+    """Return the value after the first condition that holds, or the last one.
+
+    >>> choose(column("a") > 0, 1, column("a") < 0, -1, 0).to_sql(ANSI)
+    'CASE WHEN ("a" > 0) THEN 1 WHEN ("a" < 0) THEN -1 ELSE 0 END'
+    """
+    return _apply("choose", *cases)
+
+
+def look_up(number: Expression, values: Sequence[float], start: int = 0) -> Expression:
+    """Return the value with a number, of which the first has `start`, by a tree of questions."""
+    if len(set(values)) == 1:
+        return constant(values[0])
+    half = len(values) // 2
+    left, right = look_up(number, values[:half], start), values[half:]
+    return choose(number < start + half, left, look_up(number, right, start + half))
 
 
 def _apply(name: str, *given: Any) -> Expression:
     return Expression(name, tuple(x if isinstance(x, Expression) else constant(x) for x in given))
 
 
-def _join_by_or(parts: list[Expression]) -> Expression:
-    """Return a balanced tree: engines refuse, or take long for, conditions that are deep."""
+def join_by_or(parts: Sequence[Expression]) -> Expression:
+    """Tell whether one of some conditions holds."""
+    return _join(parts, operator.or_)
+
+
+def find_largest(parts: Sequence[Expression]) -> Expression:
+    """Return the largest of some numbers."""
+    return _join(parts, lambda a, b: choose(a >= b, a, b))
+
+
+def _join(
+    parts: Sequence[Expression], combine: Callable[[Expression, Expression], Expression]
+) -> Expression:
+    """Return a balanced tree: engines refuse, or take long for, expressions that are deep."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return _join_by_or(parts[:half]) | _join_by_or(parts[half:])
+    return combine(_join(parts[:half], combine), _join(parts[half:], combine))
+
+
+def order_columns(
+    columns: Mapping[str, Expression], needed: Iterable[Expression]
+) -> list[dict[str, Expression]]:
+    """Return those of some columns that expressions need, each after those that it is made of.
+
+    >>> double, both = column("x") + column("x"), column("double") + column("x")
+    >>> columns = {"both": both, "other": both, "double": double}
+    >>> [list(stage) for stage in order_columns(columns, [column("both")])]
+    [['double'], ['both']]
+    """
+    stages: dict[str, int] = {}
+
+    def find_stage(expression: Expression) -> int:
+        found = [name for name in sorted(expression.list_columns()) if name in columns]
+        for name in found:
+            if name not in stages:
+                stages[name] = find_stage(columns[name])
+        return max((stages[name] + 1 for name in found), default=0)
+
+    count = max(map(find_stage, needed), default=0)
+    return [
+        {name: columns[name] for name, stage in stages.items() if stage == k} for k in range(count)
+    ]
 
 
 # --- aggregates ----------------------------------------------------------------------------------
 
 
 class Aggregate(NamedTuple):
-    """What is taken over the rows of a group: the count, sum, min or max of something."""
+    """What is taken over the rows of a group: the count, sum, min or max of something.
+
+    A "unit_sum" is one of numbers from -1 to 1, which DuckDB adds up as integers: the order in
+    which its threads come to them changes no digit.
+    """
 
     kind: str
     of: Expression
+
+    def to_sql(self, dialect: "Dialect") -> str:
+        """Return SQL."""
+        template = dialect.templates.get(self.kind, f"{self.kind}({{}})")
+        return template.format(self.of.to_sql(dialect))
 
 
 COUNT = Aggregate("count", constant(1))
@@ -167,7 +256,8 @@ def _narwhals() -> Any:
     return v2
 
 
-def _choose(condition: Any, value: Any, otherwise: Any) -> Any:
+def _choose(condition: Any, value: Any, *others: Any) -> Any:
+    otherwise = others[0] if len(others) == 1 else _choose(*others)
     return _narwhals().when(condition).then(value).otherwise(otherwise)
 
 
@@ -185,19 +275,36 @@ OPERATORS: Mapping[str, Operator] = {
     "or": Operator("({} OR {})", operator.or_),
     "not": Operator("(NOT {})", operator.invert),
     "is missing": Operator("({} IS NULL)", lambda x: x.is_null()),
-    # NaN and infinity, less themselves, are NaN.
-    "is finite": Operator("({0} - {0} = 0)", lambda x: x.is_finite()),
+    # NaN is larger than any number to some engines, and equal to none to others.
+    "is finite": Operator("(abs({0}) <= 1.7976931348623157e308)", lambda x: x.is_finite()),
+    # One over infinity is 0.
+    "is infinite": Operator(
+        "CASE WHEN abs({0}) > 1e300 THEN 1e0 / {0} = 0 ELSE 1 = 0 END",
+        lambda x: ~(x.is_finite() | x.is_nan()),
+    ),
+    # SQLite takes text for 0, others refuse it; columns of frames have one type.
+    "is text": Operator(
+        "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
+    ),
+    "abs": Operator("abs({})", lambda x: x.abs()),
+    "ln": Operator("ln({})", lambda x: x.log()),
     "floor": Operator("floor({})", lambda x: x.floor()),
+    "ceil": Operator("ceil({})", lambda x: x.ceil()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
-    "choose": Operator("CASE WHEN {} THEN {} ELSE {} END", _choose),
+    "choose": Operator("", _choose),
 }
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine writes SQL: the operators that it writes in another way than the standard."""
+    """How an engine writes SQL: the operators that it writes in another way than the standard.
+
+    A subquery that ends in its `fence` is computed as it stands. Some engines put its expressions
+    into the query around it otherwise, once for each time that one is named.
+    """
 
     templates: Mapping[str, str] = field(default_factory=dict)
+    fence: str = ""
 
     def quote_identifier(self, name: str) -> str:
         """Return a name."""
@@ -210,8 +317,24 @@ class Dialect:
         if isinstance(value, str):
             parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
             return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
-        return f"({int(value)} = 1)" if isinstance(value, bool) else repr(value)
+        if isinstance(value, bool):
+            return f"({int(value)} = 1)"
+        # With an exponent it is of double precision, and no decimal number.
+        return f"{value!r}e0" if isinstance(value, float) and "e" not in repr(value) else str(value)
 
 
-ANSI = Dialect()
-DUCKDB = Dialect({"number": "TRY_CAST({} AS DOUBLE)", "is finite": "isfinite({})"})
+ANSI = Dialect({"unit_sum": "sum({})"})
+SQLITE, POSTGRES = Dialect(fence=" LIMIT -1"), Dialect(fence=" OFFSET 0")
+UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
+DUCKDB = Dialect(
+    {
+        "number": "TRY_CAST({} AS DOUBLE)",
+        # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
+        # statistics of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
+        "is finite": "isfinite({})",
+        "is infinite": "CASE WHEN isfinite({0}) THEN false "
+        "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
+        "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",
+        "unit_sum": f"CAST(sum(CAST({{}} * {UNIT} AS BIGINT)) AS DOUBLE) / {UNIT}",
+    }
+)

@@ -1,13 +1,13 @@
 """Items of a data frame of any library that narwhals knows, summed up by its own engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.expressions import Aggregate, Expression, column
+from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column
 from ordinate.readers.items import Table
 
 PLACE = "place"  # where a cell is, as an error names it
@@ -26,6 +26,11 @@ class FrameItems:
     keyed: bool = False
     ordered: bool = False
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
+        """Return the items with more columns."""
+        more = {name: each.to_narwhals() for name, each in columns.items()}
+        return replace(self, frame=self.frame.with_columns(**more))
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -33,7 +38,7 @@ class FrameItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items that share all keys, as the engine finds them."""
-        rows = self.frame if where is None else self.frame.filter(where.to_narwhals())
+        rows = self._filter(where)
         # What is summed up is a column first: some engines take no more than that.
         rows = rows.select(*keys, **{name: each.of.to_narwhals() for name, each in sums.items()})
         found = rows.group_by(*keys, drop_null_keys=False).agg(
@@ -44,16 +49,22 @@ class FrameItems:
             name: np.array(table[name].to_list(), float) for name in sums
         }
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return some places where a condition holds, and what stands there."""
-        place = [column("id").to_narwhals().alias(PLACE)] if self.identified else []
-        rows = self.frame.filter(where.to_narwhals()).select(
-            shown.to_narwhals().alias("shown"), *place
-        )
-        table = self._collect(rows.head(limit))
-        cells = table["shown"].to_list()
-        places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(cells)
-        return list(zip(places, cells, strict=True))
+        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((shown, *also))}
+        place = {PLACE: column("id").to_narwhals()} if self.identified else {}
+        table = self._collect(self._filter(where).select(**cells, **place).head(limit))
+        found = list(zip(*(table[name].to_list() for name in cells), strict=True))
+        places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
+        return [(place, *cells) for place, cells in zip(places, found, strict=True)]
+
+    def _filter(self, where: Expression | None) -> Any:
+        # A filter that asks no column is none that engines take.
+        if where is None or where is ALWAYS:
+            return self.frame
+        return self.frame.filter(where.to_narwhals())
 
     def _collect(self, frame: Any) -> Any:
         try:
@@ -69,7 +80,7 @@ def _take(name: str, kind: str) -> Any:
     from narwhals.stable import v2 as narwhals
 
     values = narwhals.col(name)
-    return {"count": values.sum, "sum": values.sum, "min": values.min, "max": values.max}[kind]()
+    return {"min": values.min, "max": values.max}.get(kind, values.sum)()
 
 
 def _make_cells(series: Any) -> Any:

@@ -8,18 +8,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, BadValues, shorten
-from ordinate.readers.column_names import expand_columns, find_column
-from ordinate.readers.columns import FileOptions, LabelColumns, RegressionColumns
+from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.readers.columns import FileOptions, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import build_label_sql, resolve_column
-from ordinate.readers.label_cells import LabelSpelling
+from ordinate.readers.item_query import build_label_sql, build_number_sql, resolve_column
 from ordinate.readers.regression import RegressionData
-from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.probabilities import match_columns_to_levels
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
 Array = NDArray[Any]
@@ -97,16 +93,17 @@ def read_columns(
     `labels` are columns that are read as strings, whatever they hold.
     """
     with connect() as connection, open_sources(connection, options) as reader:
-        return _read_table(connection, reader.describe_files(paths), names, labels, most_rows)
+        return read_sources(connection, reader.describe_files(paths), names, labels, most_rows)
 
 
-def _read_table(
+def read_sources(
     connection: Connection,
     sources: list[FileSource],
     names: Sequence[str],
     labels: Sequence[str],
     most_rows: int = MOST_ROWS,
 ) -> ItemTable:
+    """Return columns of files that were opened."""
     counts = [_count_rows(connection, source) for source in sources]
     if sum(counts) > most_rows:
         raise BadInput(
@@ -114,7 +111,7 @@ def _read_table(
         )
     return ItemTable(
         {name: _read_column(connection, sources, name) for name in dict.fromkeys(names)},
-        {name: _read_labels(connection, sources, name) for name in dict.fromkeys(labels)},
+        {name: read_labels(connection, sources, name) for name in dict.fromkeys(labels)},
         tuple(source.name for source in sources),
         np.repeat(np.arange(len(counts)), counts),
         np.concatenate([np.arange(1, count + 1) for count in counts]),
@@ -135,12 +132,14 @@ def _read_column(connection: Connection, sources: list[FileSource], name: str) -
             row[0]
             for row in read_rows(connection, f"SELECT {value} FROM ({query})", sources[0].name)
         ]
-    number = "coalesce(TRY_CAST(x AS DOUBLE), CAST('nan' AS DOUBLE)) AS x"
-    found = read_arrays(connection, f"SELECT {number} FROM ({query})", sources[0].name)
+    found = read_arrays(
+        connection, f"SELECT {build_number_sql('x')} FROM ({query})", sources[0].name
+    )
     return np.asarray(found["x"])
 
 
-def _read_labels(connection: Connection, sources: list[FileSource], name: str) -> Array:
+def read_labels(connection: Connection, sources: list[FileSource], name: str) -> Array:
+    """Return a column as strings, None where a cell is empty."""
     query = _union_queries(
         [f"SELECT {build_label_sql(s, name)} AS x FROM {s.sql}" for s in sources]
     )
@@ -232,61 +231,6 @@ class RegressionItems:
                 raise make_missing_labels_error(int(empty.sum()), len(empty), title, shown, way)
             mask &= ~empty
         return self._select_items(mask)
-
-
-@dataclass(frozen=True)
-class ProbabilityItems:
-    """Items with probabilities: arguments of an evaluation, and where they came from."""
-
-    arguments: dict[str, Any]
-    scale: Scale
-    gold: str
-    files: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def read_probability_items(
-    paths: list[str], columns: LabelColumns, scale: Scale | None = None
-) -> ProbabilityItems:
-    """Read gold levels, probabilities, and what else is named, an item at a time."""
-    notes: list[str] = []
-    spelling = LabelSpelling(columns.renamed)
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-    ):
-        sources = reader.describe_files(paths)
-        gold = find_column("gold", columns.gold, sources[0], notes)
-        named = expand_columns(columns.probabilities, sources[0], scale)
-        roles = {"by": columns.by, "groups": columns.groups, "second_rater": columns.second_rater}
-        others = {role: name for role, name in roles.items() if name is not None}
-        numbers = [*named, *([columns.weights] if columns.weights else [])]
-        table = _read_table(connection, sources, numbers, [gold, *others.values()])
-        notes += reader.describe_left_out()
-    texts = {role: table.labels[name] for role, name in {"gold": gold, **others}.items()}
-    for role in texts.keys() & {"gold", "second_rater"}:
-        texts[role] = np.array([*map(spelling.rename_label, texts[role]), None], object)[:-1]
-    declared = spelling.find_scale(scale, table.labels[gold], notes)
-    rows = np.column_stack([_require_numbers(table, name) for name in named])
-    order = match_columns_to_levels(declared, named)
-    arguments: dict[str, Any] = {
-        "probabilities": rows[:, order],
-        "columns": [named[k] for k in order],
-        "weights": _require_numbers(table, columns.weights) if columns.weights else None,
-    }
-    return ProbabilityItems(texts | arguments, declared, gold, table.files, tuple(notes))
-
-
-def _require_numbers(table: ItemTable, name: str) -> Array:
-    """Return a column of numbers; the first cell that is none is an error."""
-    column = table[name]
-    if not isinstance(column, list):
-        return np.asarray(column, float)
-    place = next(k for k, cell in enumerate(column) if cell and math.isnan(_parse_number(cell)))
-    raise BadProbabilities(
-        f"The number {shorten(column[place])} ({table.places[place]} of column {name!r}) is none. "
-        "Write it like 0.7."
-    )
 
 
 def read_items(

@@ -1,7 +1,7 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,12 @@ class FileItems:
         """Whether items were joined by an id."""
         return self.parts[0].keyed
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
+        """Return the items with more columns."""
+        added = "".join(f", {x.to_sql(DUCKDB)} AS {n}" for n, x in columns.items())
+        parts = [replace(x, sql=f"SELECT *{added} FROM ({x.sql})") for x in self.parts]
+        return replace(self, parts=parts)
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -93,8 +99,7 @@ class FileItems:
         part = self.parts[index]
         selected = [quote_identifier(key) for key in keys]
         selected += (
-            f"{each.kind}({each.of.to_sql(DUCKDB)}) AS {quote_identifier(name)}"
-            for name, each in sums.items()
+            f"{each.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, each in sums.items()
         )
         condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
         query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"
@@ -103,26 +108,29 @@ class FileItems:
             table[NTH] = table[NTH].astype(float) + index * FILE_ROW_OFFSET
         return table
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return the first places where a condition holds, and what stands there."""
-        found: list[tuple[str, Any]] = []
+        found: list[tuple[Any, ...]] = []
         for part in self.parts:
-            found += self._find_cells_in_file(part, where, shown, limit - len(found))
+            found += self._find_cells_in_file(part, where, [shown, *also], limit - len(found))
         return found
 
     def _find_cells_in_file(
-        self, part: ItemQuery, where: Expression, shown: Expression, limit: int
-    ) -> list[tuple[str, Any]]:
+        self, part: ItemQuery, where: Expression, shown: Sequence[Expression], limit: int
+    ) -> list[tuple[Any, ...]]:
         place = "id" if part.keyed else "row_number() OVER ()"
+        selected = ", ".join(x.to_sql(DUCKDB) for x in shown)
         query = (
-            f"SELECT place, {shown.to_sql(DUCKDB)} FROM (SELECT *, {place} AS place FROM "
+            f"SELECT place, {selected} FROM (SELECT *, {place} AS place FROM "
             f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY place LIMIT {limit}"
         )
         of_file = f" of {part.name}" if len(self.parts) > 1 else ""
         unit = "id" if part.keyed else "row"
         return [
-            (f"{unit} {place}{of_file}", found)
-            for place, found in read_rows(self.connection, query, part.name)
+            (f"{unit} {place}{of_file}", *found)
+            for place, *found in read_rows(self.connection, query, part.name)
         ]
 
 
@@ -288,6 +296,11 @@ def build_label_sql(source: FileSource, column: str) -> str:
         return text
     # Other questions about NaN take the answer from a file's statistics, which leave it out.
     return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
+
+
+def build_number_sql(name: str) -> str:
+    """Return SQL for a column of numbers, nan where there is none."""
+    return f"coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) AS {name}"
 
 
 def build_key_sql(source: FileSource, column: str) -> str:

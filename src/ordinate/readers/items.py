@@ -23,6 +23,9 @@ ROLES = {  # of arguments that name columns
     "by": SUBGROUP,
     "groups": CLUSTER,
     "second_rater": SECOND,
+    "target": GOLD,
+    "lower": "lower",
+    "upper": "upper",
 }
 
 
@@ -45,6 +48,9 @@ class ItemSource(Protocol):
     def ordered(self) -> bool:
         """Whether items have a place each."""
 
+    def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
+        """Return the items with more columns."""
+
     def sum_by(
         self,
         keys: Sequence[str],
@@ -53,7 +59,9 @@ class ItemSource(Protocol):
     ) -> Table:
         """Return the sums over the items that share all keys, a row for each."""
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return the first places where a condition holds, and what stands there."""
 
 

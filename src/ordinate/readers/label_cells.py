@@ -134,12 +134,14 @@ class RowLocator:
                 "finite numbers of at least 0."
             )
 
-    def find_cells(self, where: Expression, shown: Expression, limit: int) -> list[tuple[str, Any]]:
+    def find_cells(
+        self, where: Expression, shown: Expression, limit: int, *also: Expression
+    ) -> list[tuple[Any, ...]]:
         """Return the first places of items that count, and what stands there."""
         where &= self._is_given()
         if self.weights is not None:
             where &= column(WEIGHT).to_number() > 0
-        return self.items.find_cells(where, shown, limit)
+        return self.items.find_cells(where, shown, limit, *also)
 
     def _is_given(self) -> Expression:
         """Tell whether an item is one of gold."""

@@ -1,14 +1,22 @@
 """Cells that should hold numbers: which are empty, and which hold something else."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_
 from typing import Literal, get_args
 
 from ordinate.errors import BadOption, BadValues, NoItems, shorten
 from ordinate.readers.duckdb_connection import quote_literal
-from ordinate.readers.expressions import sql
-from ordinate.readers.items import ItemSource
+from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column, count_where, sql
+from ordinate.readers.items import (
+    CLUSTER,
+    IN_GOLD,
+    IN_PREDICTED,
+    WEIGHT,
+    ItemSource,
+    is_wrong_weight,
+)
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
-from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     ROWS_SHOWN,
@@ -17,136 +25,141 @@ from ordinate.summaries.tabulation import (
 )
 
 MissingPolicy = Literal["error", "drop"]
-ROLE_TITLES = {"y": "target", "p": "prediction", "low": "lower bound", "high": "upper bound"}
-# Of all questions about NaN and infinity, `isfinite` alone is never looked up in the statistics
-# of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
-FINITE_OR_INFINITE_SQL = (
-    "CASE WHEN isfinite({0}) THEN true ELSE starts_with(CAST({0} AS VARCHAR), '%s') END"
-)
-VALID_CELL_SQL = {
-    "y": "isfinite({0})",
-    "p": "isfinite({0})",
-    "low": FINITE_OR_INFINITE_SQL % "-inf",
-    "high": FINITE_OR_INFINITE_SQL % "inf",
-}
-INFINITE_BOUND_HINTS = {"low": ", nor -inf for no bound", "high": ", nor inf for no bound"}
+TARGET, GUESS, LOW, HIGH, TIMES = "y", "p", "low", "high", "w"  # columns of numbers
+USABLE = "ok"
+ROLE_TITLES = {TARGET: "target", GUESS: "prediction", LOW: "lower bound", HIGH: "upper bound"}
+INFINITE_BOUND_HINTS = {LOW: ", nor -inf for no bound", HIGH: ", nor inf for no bound"}
 IS_NUMBER_SQL, IS_TIME_SQL = (
     "isfinite(TRY_CAST({0} AS DOUBLE))",
     "isfinite(TRY_CAST({0} AS TIMESTAMPTZ))",
 )
-
-
-@dataclass(frozen=True)
-class NumericColumns:
-    """The columns of numbers by role: how the items call them, and the file does."""
-
-    aliases: dict[str, str]
-    titles: dict[str, str]
-    groups: str | None
-    weighted: bool
-    keyed: bool
-    order: str | None
-
-    @property
-    def usable(self) -> str:
-        """SQL for whether an item counts."""
-        there = [f"{role} IS NOT NULL" for role in self.aliases]
-        return " AND ".join(["in_gold", *there, *(["cluster IS NOT NULL"] * bool(self.groups))])
-
-    @property
-    def counting(self) -> dict[str, str]:
-        """Conditions that the first pass counts."""
-        found = {f"no_{role}": f"in_gold AND {role} IS NULL" for role in self.aliases}
-        for role in self.aliases:
-            found[f"bad_{role}"] = f"in_gold AND NOT ({VALID_CELL_SQL[role].format(role)})"
-        if "low" in self.aliases:
-            found["swapped"] = "ok AND low > high"
-        if self.groups is not None:
-            found["no_group"] = "in_gold AND cluster IS NULL"
-        if self.weighted:
-            fine = f"isfinite(w) AND w >= 0 AND w < {HEAVIEST_WEIGHT}"
-            found["bad_weight"] = f"in_gold AND (w IS NULL OR NOT ({fine}))"
-        if self.keyed:
-            found |= {
-                "matched": "in_gold AND in_predicted",
-                "missing": "NOT in_predicted",
-                "unknown": "NOT in_gold",
-            }
-        if self.order is not None:
-            found["no_time"] = "ok AND t IS NULL"
-            found["no_number"] = f"ok AND NOT coalesce({IS_NUMBER_SQL.format('t')}, false)"
-            found["no_date"] = f"ok AND NOT coalesce({IS_TIME_SQL.format('t')}, false)"
-        return found
+MOMENT, TIME_TEXT_SQL = "moment", "CAST(moment AS VARCHAR)"
 
 
 class NumericCells(RowLocator):
-    """Finds cells that cannot be used, as errors name them."""
+    """Reads cells as numbers, and finds those that cannot be used, as errors name them.
 
-    def __init__(self, items: ItemSource, weights: str | None, numbers: NumericColumns) -> None:
-        super().__init__(items, LabelSpelling({}), weights)
-        self.numbers = numbers
+    `titles` is what people call the columns of the items, `columns` which of them are numbers, by
+    role. Files alone have a column of times.
+    """
 
-    def check_counts(
-        self, counts: dict[str, int], items: int, given: int, missing: MissingPolicy
+    def __init__(
+        self, items: ItemSource, titles: Mapping[str, str], columns: Mapping[str, str]
     ) -> None:
-        """Refuse what the first pass counted, if it should not be there."""
+        super().__init__(items, LabelSpelling({}), titles.get(WEIGHT))
+        self.titles = titles
+        self.columns = {role: name for role, name in columns.items() if name in titles}
+
+    def add_numbers(self) -> ItemSource:
+        """Return the items with columns of numbers, and whether an item counts."""
+        names = {**self.columns, **({TIMES: WEIGHT} if self.weights else {})}
+        numbers = {role: column(name).to_number() for role, name in names.items()}
+        return self.items.add_columns(numbers | {USABLE: self._is_usable()})
+
+    def _is_usable(self) -> Expression:
+        there = [~self._get_number(role).is_missing() for role in self.columns]
+        there += [~column(CLUSTER).is_missing()] * (CLUSTER in self.titles)
+        return reduce(and_, [*([column(IN_GOLD)] * self.items.keyed), *there])
+
+    def _get_number(self, role: str) -> Expression:
+        return column(self.columns[role]).to_number()
+
+    def _get_title(self, role: str) -> str:
+        return self.titles[self.columns[role]]
+
+    def _is_strange(self, role: str) -> Expression:
+        """Tell whether something stands in a cell that is no number of its role."""
+        number = self._get_number(role)
+        valid = number.is_finite()
+        if role in {LOW, HIGH}:
+            valid |= number.is_infinite() & (number < 0 if role == LOW else number > 0)
+        return column(self.columns[role]).is_text() | (~number.is_missing() & ~valid)
+
+    def list_counts(self) -> dict[str, Aggregate]:
+        """Return what is counted of items, by name."""
+        found = {f"no_{role}": self._get_number(role).is_missing() for role in self.columns}
+        found |= {f"bad_{role}": self._is_strange(role) for role in self.columns}
+        if LOW in self.columns:
+            found["swapped"] = column(USABLE) & (column(LOW) > column(HIGH))
+        if CLUSTER in self.titles:
+            found["no_group"] = column(CLUSTER).is_missing()
+        if self.weights is not None:
+            found["bad_weight"] = is_wrong_weight(column(TIMES))
+        if MOMENT in self.titles:
+            text = sql(f"nullif({TIME_TEXT_SQL}, '')")
+            found["no_time"] = column(USABLE) & text.is_missing()
+            for name, template in (("no_number", IS_NUMBER_SQL), ("no_date", IS_TIME_SQL)):
+                fine = sql(f"coalesce({template.format(TIME_TEXT_SQL)}, false)")
+                found[name] = column(USABLE) & ~fine
+        given = column(IN_GOLD) if self.items.keyed else ALWAYS
+        found = {"given": given} | {name: given & each for name, each in found.items()}
+        if self.items.keyed:
+            found["matched"] = column(IN_GOLD) & column(IN_PREDICTED)
+            found |= {"missing": ~column(IN_PREDICTED), "unknown": ~column(IN_GOLD)}
+        return {name: count_where(each) for name, each in found.items()}
+
+    def check_counts(self, counts: Mapping[str, int], items: int, missing: MissingPolicy) -> None:
+        """Refuse what was counted, if it should not be there."""
         if missing not in get_args(MissingPolicy):
             raise BadOption(
                 f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}."
             )
         if counts.get("bad_weight"):
             self.check_weights()
-        if not given:
+        if not counts["given"]:
             self.refuse_no_items("evaluate")
-        for role in self.numbers.aliases:
-            if counts[f"no_{role}"] or counts[f"bad_{role}"]:
+        for role in self.columns:
+            if counts[f"bad_{role}"]:
                 self._refuse_strange_number(role)
         if missing != "drop":
-            self._refuse_missing(counts, given)
+            self._refuse_missing(counts)
         if counts.get("swapped"):
             self._refuse_swapped_bounds()
         if not items:
-            raise NoItems(f"There are no items to evaluate: all {given:,} lack a value.")
+            raise NoItems(f"There are no items to evaluate: all {counts['given']:,} lack a value.")
 
     def _refuse_strange_number(self, role: str) -> None:
-        called, title = self.numbers.aliases[role], self.numbers.titles[role]
-        value = f"TRY_CAST({called} AS DOUBLE)"
-        strange = f"{value} IS NULL OR NOT ({VALID_CELL_SQL[role].format(value)})"
-        text = f"CAST({called} AS VARCHAR)"
-        condition = f"{text} <> '' AND ({strange})"
-        for place, found in self.find_cells(sql(condition), sql(text), 1):
+        shown = column(self.columns[role])
+        for place, found in self.find_cells(self._is_strange(role), shown, 1):
             raise BadValues(
-                f"The {ROLE_TITLES[role]} ({place} of column {title!r}) is {shorten(found)}, which "
-                f"is no finite number{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave "
-                f"the cell empty and the item out with {DROP_HINT}."
+                f"The {ROLE_TITLES[role]} ({place} of column {self._get_title(role)!r}) is "
+                f"{shorten(str(found))}, which is no finite number"
+                f"{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave the cell empty and "
+                f"the item out with {DROP_HINT}."
             )
 
-    def _refuse_missing(self, counts: dict[str, int], given: int) -> None:
-        for role, called in self.numbers.aliases.items():
+    def _refuse_missing(self, counts: Mapping[str, int]) -> None:
+        for role, alias in self.columns.items():
             if counts[f"no_{role}"]:
-                empty = sql(f"{called} IS NULL OR CAST({called} AS VARCHAR) = ''")
-                places = [place for place, _ in self.find_cells(empty, sql(called), ROWS_SHOWN)]
-                what = f"{ROLE_TITLES[role]}s in column {self.numbers.titles[role]!r}"
+                empty = self._get_number(role).is_missing()
+                places = [place for place, _ in self.find_cells(empty, column(alias), ROWS_SHOWN)]
+                what = f"{ROLE_TITLES[role]}s in column {self._get_title(role)!r}"
                 raise make_missing_labels_error(
-                    counts[f"no_{role}"], given, what, places, f"Leave them out with {DROP_HINT}."
+                    counts[f"no_{role}"],
+                    counts["given"],
+                    what,
+                    places,
+                    f"Leave them out with {DROP_HINT}.",
                 )
         if counts.get("no_group"):
-            column = f"column {self.numbers.groups!r}"
             raise make_missing_groups_error(
-                counts["no_group"], given, column, self.find_empty_cells("cluster")
+                counts["no_group"],
+                counts["given"],
+                f"column {self.titles[CLUSTER]!r}",
+                self.find_empty_cells(CLUSTER),
             )
 
     def _refuse_swapped_bounds(self) -> None:
-        low, high = (f"TRY_CAST({self.numbers.aliases[x]} AS DOUBLE)" for x in ("low", "high"))
-        for place, found in self.find_cells(sql(f"{low} > {high}"), sql(f"[{low}, {high}]"), 1):
+        low, high = self._get_number(LOW), self._get_number(HIGH)
+        for place, found in self.find_cells(low > high, low, 1):
             raise BadValues(
-                f"The lower bound ({place} of column {self.numbers.titles['low']!r}), {found[0]}, "
-                f"is above the upper bound, {found[1]}. Swap the two, or leave the item out."
+                f"The lower bound ({place} of column {self._get_title(LOW)!r}), {found}, is "
+                "above the upper bound. Swap the two, or leave the item out."
             )
 
     # --- the order of items ------------------------------------------------------------------
 
-    def build_time_sql(self, counts: dict[str, int]) -> tuple[str, ...]:
+    def build_time_sql(self, counts: Mapping[str, int]) -> tuple[str, ...]:
         """Return SQL for what sorts items by time: numbers, or dates and times."""
         if counts["no_time"]:
             self._refuse_time("moment IS NULL OR {0} = ''", "is missing")
@@ -160,11 +173,10 @@ class NumericCells(RowLocator):
         return ("TRY_CAST({0} AS TIMESTAMPTZ)",)
 
     def _refuse_time(self, condition: str, what: str) -> None:
-        usable = [f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases()]
-        where = " AND ".join([*usable, f"({condition.format(TIME_TEXT_SQL)})"])
-        for place, found in self.find_cells(sql(where), sql("moment"), 1):
+        where = self._is_usable() & sql(condition.format(TIME_TEXT_SQL))
+        for place, found in self.find_cells(where, column(MOMENT), 1):
             raise BadValues(
-                f"The time ({place} of column {self.numbers.order!r}) "
+                f"The time ({place} of column {self.titles[MOMENT]!r}) "
                 f"{what.format(shorten(found))}: which target came before is unknown."
             )
 
@@ -174,16 +186,9 @@ class NumericCells(RowLocator):
             f"{key.format(TIME_TEXT_SQL)} IS NOT DISTINCT FROM {key.format(quote_literal(text))}"
             for key in keys
         )
-        usable = (f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases())
-        found = self.find_cells(sql(" AND ".join([*usable, *same])), sql("moment"), ROWS_SHOWN)
-        places = ", ".join(place for place, _ in found)
+        where = self._is_usable() & sql(" AND ".join(same))
+        places = ", ".join(place for place, _ in self.find_cells(where, column(MOMENT), ROWS_SHOWN))
         raise BadValues(
-            f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "
+            f"Column {self.titles[MOMENT]!r} has the time {shorten(text)} more than once "
             f"({places}): which target came before is unknown."
         )
-
-    def _list_aliases(self) -> list[str]:
-        return list(self.numbers.aliases.values())
-
-
-TIME_TEXT_SQL = "CAST(moment AS VARCHAR)"

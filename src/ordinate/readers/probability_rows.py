@@ -1,5 +1,6 @@
-"""Files of predicted probabilities, one column for each level, with gold levels where known."""
+"""Rows of probabilities of files, one column for each level, with what else is known of items."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +9,18 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
-from ordinate.readers.columns import ProbabilityColumns
-from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.columns import LabelColumns, ProbabilityColumns
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.item_query import build_label_sql, resolve_column
+from ordinate.readers.item_columns import read_labels, read_sources
+from ordinate.readers.item_query import build_number_sql, resolve_column
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.reliability import refuse_text_cells
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import build_probability_array
 from ordinate.summaries.tabulation import encode_positions
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class ProbabilityRows:
 
     name: str
     scale: Scale
-    probabilities: NDArray[np.float64]  # [N, K]
+    probabilities: Floats  # [N, K]
     gold: NDArray[Any]  # [N]
     ids: list[Any]
 
@@ -51,98 +55,36 @@ def read_probability_rows(
     path: str, fit: str | None, columns: ProbabilityColumns, scale: Scale | None = None
 ) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
+    notes: list[str] = []
     with (
         connect() as connection,
         open_sources(connection, columns) as reader,
     ):
-        return _ProbabilityRowReader(connection, reader, columns, path, fit).read(scale)
-
-
-class _ProbabilityRowReader:
-    """One run over both files."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        reader: FileReader,
-        columns: ProbabilityColumns,
-        path: str,
-        fit: str | None,
-    ) -> None:
-        self.connection, self.columns = connection, columns
-        self.notes: list[str] = []
-        self.source = _describe_single_file(reader, path)
-        self.fit = None if fit is None else _describe_single_file(reader, fit)
-
-    def read(self, declared: Scale | None) -> ProbabilityData:
-        """Find the scale and the columns, and read."""
-        gold = {
-            source.name: self._read_gold(source, needed=needed)
-            for source, needed in self._list_files()
-        }
-        labels = {
-            source.name: self._read_strings(source, column)
-            for source, _ in self._list_files()
-            if (column := gold[source.name]) is not None
-        }
-        seen = {label for column in labels.values() for label in column}
-        scale = LabelSpelling({}).find_scale(declared, seen, self.notes)
+        sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
+        needed = (columns.gold is not None and fit is None, True)
+        gold = [
+            _find_gold(source, columns.gold, notes, needed=must)
+            for source, must in zip(sources, needed, strict=False)
+        ]
+        labels = [
+            None if name is None else read_labels(connection, [source], name)
+            for source, name in zip(sources, gold, strict=True)
+        ]
+        seen = {label for column in labels if column is not None for label in column}
+        scale = LabelSpelling({}).find_scale(scale, seen, notes)
+        named = expand_columns(columns.probabilities, sources[0], scale)
         found = []
-        for source, _ in self._list_files():
-            rows = self._read_probabilities(source, scale)
-            title = f"column {gold[source.name]!r} of {source.name}"
-            levels = (
-                encode_positions(scale, labels[source.name], title)
-                if source.name in labels
-                else np.full(len(rows), len(scale))
-            )
-            found.append(
-                ProbabilityRows(source.name, scale, rows, levels, self._read_ids(source, len(rows)))
-            )
-        return ProbabilityData(found[0], found[-1], tuple(self.notes))
-
-    def _list_files(self) -> list[tuple[FileSource, bool]]:
-        """Return the files, and whether each has to have gold levels."""
-        if self.fit is None:
-            return [(self.source, self.columns.gold is not None)]
-        return [(self.source, False), (self.fit, True)]
-
-    def _read_gold(self, source: FileSource, *, needed: bool) -> str | None:
-        named = self.columns.gold
-        if needed:
-            return find_column("gold", named, source, self.notes)
-        if named is not None:
-            return named if named in source.columns else None
-        usual = [
-            column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES["gold"]
-        ]
-        return find_column("gold", None, source, self.notes) if len(usual) == 1 else None
-
-    def _read_strings(self, source: FileSource, column: str) -> list[str | None]:
-        query = f"SELECT {build_label_sql(source, column)} FROM {source.sql}"
-        return [row[0] for row in read_rows(self.connection, query, source.name)]
-
-    def _read_ids(self, source: FileSource, n: int) -> list[Any]:
-        named = self.columns.id if source is self.source else None
-        return list(range(1, n + 1)) if named is None else self._read_strings(source, named)
-
-    def _read_probabilities(self, source: FileSource, scale: Scale) -> NDArray[np.float64]:
-        names = expand_columns(self.columns.probabilities, self.source, scale)
-        raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
-        rows = f"SELECT {raw} FROM {source.sql}"
-        refuse_text_cells(self.connection, rows, names, source.name)
-        selected = [
-            f"coalesce(TRY_CAST(p{k} AS DOUBLE), 'nan'::DOUBLE) AS p{k}" for k in range(len(names))
-        ]
-        query = f"SELECT {', '.join(selected)} FROM ({rows})"
-        found = read_arrays(self.connection, query, source.name)
-        numbers = np.stack([np.asarray(found[f"p{k}"]) for k in range(len(names))], axis=1)
-        try:
-            return build_probability_array(
-                scale, numbers, names, renormalize=self.columns.renormalize
-            )
-        except BadProbabilities as problem:
-            raise BadProbabilities(f"{source.name}: {problem}") from None
+        for source, name, column in zip(sources, gold, labels, strict=True):
+            rows = _read_numbers(connection, [source], named)
+            rows = _check_rows(source, scale, rows, named, renormalize=columns.renormalize)
+            levels = np.full(len(rows), len(scale))
+            if column is not None:
+                levels = encode_positions(scale, column, f"column {name!r} of {source.name}")
+            ids: Sequence[Any] = range(1, len(rows) + 1)
+            if columns.id is not None and source is sources[0]:
+                ids = read_labels(connection, [source], columns.id).tolist()
+            found.append(ProbabilityRows(source.name, scale, rows, levels, list(ids)))
+    return ProbabilityData(found[0], found[-1], tuple(notes))
 
 
 def _describe_single_file(reader: FileReader, path: str) -> FileSource:
@@ -150,3 +92,77 @@ def _describe_single_file(reader: FileReader, path: str) -> FileSource:
     if len(found) > 1:
         raise BadInput(f"{path} names {len(found)} files. Take one after the other.")
     return found[0]
+
+
+def _find_gold(
+    source: FileSource, named: str | None, notes: list[str], *, needed: bool
+) -> str | None:
+    """Return the column of gold levels, None where there is none and none is needed."""
+    if needed:
+        return find_column("gold", named, source, notes)
+    if named is not None:
+        return named if named in source.columns else None
+    usual = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES["gold"]]
+    return find_column("gold", None, source, notes) if len(usual) == 1 else None
+
+
+def _read_numbers(
+    connection: Connection, sources: list[FileSource], names: Sequence[str]
+) -> Floats:
+    """Return columns of numbers, nan where a cell is empty."""
+    found = []
+    for source in sources:
+        raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
+        rows = f"SELECT {raw} FROM {source.sql}"
+        refuse_text_cells(connection, rows, tuple(names), source.name)
+        numbers = ", ".join(build_number_sql(f"p{k}") for k in range(len(names)))
+        arrays = read_arrays(connection, f"SELECT {numbers} FROM ({rows})", source.name)
+        found.append(np.stack([arrays[f"p{k}"] for k in range(len(names))], axis=1))
+    return np.concatenate(found)
+
+
+def _check_rows(
+    source: FileSource, scale: Scale, rows: Floats, names: Sequence[str], *, renormalize: bool
+) -> Floats:
+    try:
+        return build_probability_array(scale, rows, names, renormalize=renormalize)
+    except BadProbabilities as problem:
+        raise BadProbabilities(f"{source.name}: {problem}") from None
+
+
+@dataclass(frozen=True)
+class ProbabilityItems:
+    """Items with probabilities: arguments of an evaluation, and where they came from."""
+
+    arguments: dict[str, Any]
+    gold: str
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_probability_items(
+    paths: list[str], columns: LabelColumns, scale: Scale | None = None
+) -> ProbabilityItems:
+    """Read gold levels, probabilities, and what else is named, an item at a time."""
+    notes: list[str] = []
+    with (
+        connect() as connection,
+        open_sources(connection, columns) as reader,
+    ):
+        sources = reader.describe_files(paths)
+        gold = find_column("gold", columns.gold, sources[0], notes)
+        named = expand_columns(columns.probabilities, sources[0], scale)
+        roles = {"by": columns.by, "groups": columns.groups, "second_rater": columns.second_rater}
+        labels = {"gold": gold} | {role: name for role, name in roles.items() if name is not None}
+        weights = [columns.weights] if columns.weights else []
+        table = read_sources(connection, sources, weights, list(labels.values()))
+        rows = _read_numbers(connection, sources, named)
+        notes += reader.describe_left_out()
+    arguments: dict[str, Any] = {
+        **{role: table.labels[name] for role, name in labels.items()},
+        "probabilities": rows,
+        "columns": named,
+        "weights": table[columns.weights] if columns.weights else None,
+        "label_map": columns.renamed,
+    }
+    return ProbabilityItems(arguments, gold, table.files, tuple(notes))

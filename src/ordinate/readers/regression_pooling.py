@@ -1,15 +1,17 @@
-"""From the sums of each group within each subgroup to summaries of groups and subgroups."""
+"""From the sums of each cluster within each subgroup to summaries of clusters and subgroups."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.summaries.prediction_intervals import PredictionIntervals
-from ordinate.summaries.regression import CentralSums, Moments
+from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
+from ordinate.summaries.regression import HIGHEST_ORDER, MOMENT_POWERS, CentralSums, Moments
 
 Array = NDArray[Any]
+SCORE_PAIRS = [(i, j) for i in range(1 + len(SCORE_NAMES)) for j in range(i, 1 + len(SCORE_NAMES))]
 MOST_CELLS = 1 << 22  # of the histograms of groups
 KEYS_PER_BLOCK = 1 << 14  # keys whose sums are moved together
 
@@ -22,23 +24,38 @@ class ErrorHistogram(NamedTuple):
     weight: Array
     by_key: bool
 
+    def sort(self) -> "ErrorHistogram":
+        """Return the bins in their order, in which they are added up."""
+        order = np.lexsort([self.bin, self.key])
+        return self._replace(key=self.key[order], bin=self.bin[order], weight=self.weight[order])
+
+
+class ItemSummaries(NamedTuple):
+    """The summaries of the same items."""
+
+    moments: Moments
+    bounds: PredictionIntervals | None
+
 
 @dataclass(frozen=True)
-class MomentsPool:
-    """Summaries [K] of keys that have items, and the subgroup and group of each.
+class RegressionPool:
+    """Sums [K] of keys that have items, by name, and the subgroup and the group of each.
 
-    `names`, `dropped` and `broken` (whether there are weights that are no counts) are those of
-    subgroups.
+    Those of targets and errors (s, and ws with squared weights) are about the points `y0` and
+    `e0`. `names` and `dropped` are those of subgroups.
     """
 
-    batch: Moments
-    bounds: PredictionIntervals | None
-    histogram: ErrorHistogram | None
+    sums: Mapping[str, Array]
+    y0: Array
+    e0: Array
+    largest: Array
+    constants: Mapping[str, float]
+    histogram: ErrorHistogram | None  # sorted
     by: Array
     group: Array
-    names: list[str | None]
+    names: list[Any]
     dropped: Array
-    has_fractional_weights: Array
+    counted: bool
 
     @property
     def groups(self) -> int:
@@ -52,129 +69,91 @@ class MomentsPool:
             return False
         return subgroups * self.groups * len(np.unique(found.bin)) <= MOST_CELLS
 
-    def summarize_all(self) -> Moments:
-        """Return the one summary of all items."""
-        return self._sum_moments(np.ones(len(self.by), bool), None)
-
-    def summarize_groups(self) -> Moments:
-        """Return a batch of the groups that have items."""
-        return self._sum_moments(np.ones(len(self.by), bool), self.group)
-
-    def summarize_subgroup(self, index: int, *, grouped: bool) -> Moments:
-        """Return the summary of a subgroup, or a batch of what each group has in it."""
-        found = self._sum_moments(self.by == index, self.group if grouped else None, index)
-        return replace(found, dropped=_place_dropped(self.dropped[index], found.shape))
-
-    def summarize_intervals(
-        self, index: int | None = None, *, grouped: bool = False
-    ) -> PredictionIntervals:
-        """Return sums of bounds, of everything or of one subgroup."""
-        assert self.bounds is not None  # noqa: S101 - the caller knows that there are some
-        here = slice(None) if index is None else self.by == index
-        slots, count = (self.group[here], self.groups) if grouped else (self.by[here] * 0, 1)
-        pooled = self.bounds[here].map(lambda array: _add_by_slot(array, slots, count))
-        found = pooled if grouped else pooled[0]
-        return replace(
-            found,
-            dropped=_place_dropped(
-                self.dropped if index is None else self.dropped[index], found.shape
-            ),
-            counted=not self.has_fractional_weights.any(),
+    def summarize(self, index: int | None = None, *, grouped: bool = False) -> ItemSummaries:
+        """Return the summaries of all items or of a subgroup, or a batch of what each group has."""
+        here = np.arange(len(self.by)) if index is None else np.flatnonzero(self.by == index)
+        slots = self.group[here] if grouped else np.zeros(len(here), int)
+        count = self.groups if grouped else 1
+        sums = {name: np.bincount(slots, x[here], count) for name, x in self.sums.items()}
+        largest = np.zeros(count)
+        np.maximum.at(largest, slots, self.largest[here])
+        plain = self._center_sums("s", here, slots, count)
+        squared = self._center_sums("ws", here, slots, count) if "ws00" in sums else plain
+        dropped = np.zeros(count, int)  # in a batch the first summary counts them
+        dropped[0] = np.sum(self.dropped if index is None else self.dropped[index])
+        moments = Moments(
+            sums["items"].astype(np.int64),
+            plain,
+            squared,
+            sums["absolute"],
+            sums.get("wabsolute", sums["absolute"]),
+            largest,
+            sums["squares"],
+            self.constants,
+            {name: sums[f"spread{k}"] for k, name in enumerate(self.constants)},
+            counted=self.counted,
+            dropped=dropped,
+            histogram=self._build_histogram(here, index, grouped=grouped),
         )
+        bounds = _build_intervals(sums, dropped, self.counted) if "z00" in sums else None
+        if grouped:
+            return ItemSummaries(moments, bounds)
+        return ItemSummaries(moments[0], None if bounds is None else bounds[0])
 
-    def _sum_moments(self, where: Array, slots: Array | None, index: int | None = None) -> Moments:
-        """Return the sum of the selected keys, or with slots a batch of sums."""
-        here = self.batch[where]
-        count = 1 if slots is None else self.groups
-        places = np.zeros(len(here.items), int) if slots is None else slots[where]
-        pooled = here if _are_slots_distinct(places, count) else _pool_moments(here, places, count)
-        found = pooled if slots is not None else pooled[0]
-        return replace(
-            found,
-            histogram=self._build_histogram(where, slots, index),
-            dropped=_place_dropped(self.dropped, found.shape),
-            counted=not self.has_fractional_weights.any(),
-        )
+    def _center_sums(self, mark: str, here: Array, slots: Array, count: int) -> CentralSums:
+        """Return sums about the means of each slot, from sums about the points of its keys."""
+        powers = np.zeros((len(here), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
+        for a, b in MOMENT_POWERS:
+            powers[:, a, b] = self.sums[f"{mark}{a}{b}"][here]
+        weight = np.bincount(slots, powers[:, 0, 0], count)
+        first = np.zeros(count, int)  # of the keys of a slot
+        first[slots[::-1]] = here[::-1]
+
+        def find_mean(points: Array, gaps: Array) -> Array:
+            start = np.where(weight > 0, points[first], 0.0) if len(points) else weight
+            gaps = gaps + powers[:, 0, 0] * (points[here] - start[slots])
+            return start + np.bincount(slots, gaps, count) / np.where(weight > 0, weight, 1.0)
+
+        y, e = find_mean(self.y0, powers[:, 1, 0]), find_mean(self.e0, powers[:, 0, 1])
+        sums = np.zeros((count, *powers.shape[1:]))
+        for begin in range(0, len(here), KEYS_PER_BLOCK):
+            block = slice(begin, begin + KEYS_PER_BLOCK)
+            keys, there = here[block], slots[block]
+            near = CentralSums(self.y0[keys], self.e0[keys], powers[block])
+            np.add.at(sums, there, near.recenter_sums(y[there], e[there]).sums)
+        return CentralSums(y, e, sums)
 
     def _build_histogram(
-        self, where: Array, slots: Array | None, index: int | None
+        self, here: Array, index: int | None, *, grouped: bool
     ) -> dict[int, Array] | None:
         found, subgroups = self.histogram, 1 if index is None else len(self.names)
-        if found is None or (slots is not None and not self.has_histograms(subgroups)):
+        if found is None or (grouped and not self.has_histograms(subgroups)):
             return None
-        inside = where[found.key] if found.by_key else (found.key == index) | (index is None)
+        here = here if found.by_key else np.unique(self.by[here])
+        inside = np.isin(found.key, here)
         bins, column = np.unique(found.bin[inside], return_inverse=True)
-        count = 1 if slots is None else self.groups
-        row = 0 if slots is None else slots[found.key[inside]]
-        cells = np.bincount(
-            row * len(bins) + column.reshape(-1), found.weight[inside], count * len(bins)
-        ).reshape(count, len(bins))
-        rows = cells[0] if slots is None else cells.T
-        return {int(k): np.asarray(part) for k, part in zip(bins, rows, strict=True)}
+        count, row = (self.groups, self.group[found.key[inside]]) if grouped else (1, 0)
+        cells = np.bincount(row * len(bins) + column, found.weight[inside], count * len(bins))
+        rows = cells.reshape(count, len(bins)).T
+        return {int(k): part for k, part in zip(bins, rows, strict=True)}
 
 
-def _place_dropped(dropped: Array, shape: tuple[int, ...]) -> Array:
-    """Return how many items were left out; in a batch the first summary counts them."""
-    found = np.zeros(shape, int)
-    found[(slice(1),) * len(shape)] = np.sum(dropped)
-    return found
-
-
-def _are_slots_distinct(slots: Array, count: int) -> bool:
-    """Tell whether every key is a slot of its own."""
-    return len(slots) == count and bool((slots == np.arange(count)).all())
-
-
-def _pool_moments(parts: Moments, slots: Array, count: int) -> Moments:
-    """Return a batch with the sum of the parts of each slot."""
-    return replace(
-        parts,
-        items=_add_by_slot(parts.items, slots, count),
-        plain=_merge_central_sums(parts.plain, slots, count),
-        squared=_merge_central_sums(parts.squared, slots, count),
-        absolute=_add_by_slot(parts.absolute, slots, count),
-        absolute_squared=_add_by_slot(parts.absolute_squared, slots, count),
-        largest=_take_largest_by_slot(parts.largest, slots, count),
-        squares=_add_by_slot(parts.squares, slots, count),
-        spread={name: _add_by_slot(part, slots, count) for name, part in parts.spread.items()},
-        dropped=_add_by_slot(parts.dropped, slots, count),
+def _build_intervals(
+    sums: Mapping[str, Array],
+    dropped: Array,
+    counted: bool,  # noqa: FBT001 - as summaries have it
+) -> PredictionIntervals:
+    size = 1 + len(SCORE_NAMES)
+    once, twice = np.zeros((2, len(dropped), size, size))
+    for i, j in SCORE_PAIRS:
+        once[:, i, j] = once[:, j, i] = sums[f"z{i}{j}"]
+        twice[:, i, j] = twice[:, j, i] = sums.get(f"wz{i}{j}", sums[f"z{i}{j}"])
+    return PredictionIntervals(
+        items=sums["items"].astype(np.int64),
+        plain=once,
+        squared=twice,
+        endless=sums["endless"],
+        points=True,
+        dropped=dropped,
+        counted=counted,
     )
-
-
-def _add_by_slot(array: Array, slots: Array, count: int) -> Array:
-    if count == 1:
-        return array.sum(axis=0, keepdims=True)
-    found = np.zeros((count, *array.shape[1:]), array.dtype)
-    np.add.at(found, slots, array)
-    return found
-
-
-def _take_largest_by_slot(array: Array, slots: Array, count: int) -> Array:
-    found = np.zeros(count)
-    np.maximum.at(found, slots, array)
-    return found
-
-
-def _merge_central_sums(parts: CentralSums, slots: Array, count: int) -> CentralSums:
-    """Return sums about the means of each slot, from sums about those of its parts."""
-    weight = _add_by_slot(parts.weight, slots, count)
-    divisor = np.where(weight > 0, weight, 1.0)
-    first = np.zeros(count, int)  # of the parts of a slot
-    first[slots[::-1]] = np.arange(len(slots))[::-1]
-
-    def mean(means: Array) -> Array:
-        start = np.where(weight > 0, means[first], 0.0) if len(means) else np.zeros(count)
-        return start + _add_by_slot(parts.weight * (means - start[slots]), slots, count) / divisor
-
-    y, e = mean(parts.y), mean(parts.e)
-    sums = np.zeros((count, *parts.sums.shape[1:]))
-    for block in split_keys(len(slots)):
-        there = slots[block]
-        moved = CentralSums(*(array[block] for array in parts)).recenter_sums(y[there], e[there])
-        np.add.at(sums, there, moved.sums)
-    return CentralSums(y, e, sums)
-
-
-def split_keys(keys: int) -> list[slice]:
-    """Cut keys into pieces that fit into memory together with what is computed of them."""
-    return [slice(start, start + KEYS_PER_BLOCK) for start in range(0, keys, KEYS_PER_BLOCK)]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadProbabilities, MissingLabels, shorten
+from ordinate.readers.cells import CountedCells
 from ordinate.readers.column_names import expand_columns
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
@@ -22,9 +23,16 @@ from ordinate.readers.duckdb_connection import (
     read_arrays,
     read_rows,
 )
+from ordinate.readers.expressions import column
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    FileItems,
+    QueryPlanner,
+    build_number_sql,
+)
+from ordinate.readers.items import GOLD, IN_PREDICTED, WEIGHT
+from ordinate.readers.label_cells import LabelSpelling
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
     ROWS_PER_BLOCK,
@@ -75,15 +83,23 @@ def count_probabilities(
         named_columns = replace(columns, predicted=found[0], probabilities=found)
         others = [_drop_columns(source, found) for source in gold_files]
         planner = QueryPlanner(connection, others, files, named_columns, reader.left_out)
-        reading = _ReliabilityReader(connection, planner, reader.folder, rows_per_block)
-        scale = reading.find_scale(scale)
+        weight = {} if columns.weights is None else {WEIGHT: columns.weights}
+        spelling = LabelSpelling(columns.renamed, reader.left_out)
+        titles = {GOLD: planner.gold, **weight}
+        items = planner.build_items()
+        cells = CountedCells(items, titles, [GOLD], spelling, "evaluate")
+        scale, _ = cells.encode(scale)
         order = match_columns_to_levels(scale, found)
-        reading.refuse_text_cells()
+        predictions = ", ".join(source.name for source in files) if gold_files else ""
+        reading = _BlockReader(items, cells, found, predictions, rows_per_block)
+        if missing != "drop":
+            reading.refuse_unmatched()
+        reading.store_rows(reader.folder)
         summary = reading.summarize(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
-    notes = (*planner.notes, *reader.describe_left_out())
-    return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.match_counts)
+    notes = (*planner.notes, *cells.notes, *reader.describe_left_out())
+    return ReliabilityData(summary, planner.gold, in_order, names, notes, cells.match_counts)
 
 
 def refuse_text_cells(
@@ -126,73 +142,45 @@ def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
     return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
 
 
-class _ReliabilityReader:
+class _BlockReader:
     """Rows on their way from files to a summary, stored by the engine on disk."""
 
     def __init__(
-        self, connection: Connection, planner: QueryPlanner, folder: Path, rows_per_block: int
+        self,
+        items: FileItems,
+        cells: CountedCells,
+        names: tuple[str, ...],
+        predictions: str,
+        rows_per_block: int,
     ) -> None:
-        self.connection, self.planner = connection, planner
-        self.rows_per_block = rows_per_block
-        self.items = planner.build_queries()
-        self.keyed = self.items[0].keyed
-        self.spelling = LabelSpelling(planner.columns.renamed, planner.left_out)
-        weights = planner.columns.weights
-        self.places = RowLocator(FileItems(connection, self.items), self.spelling, weights)
-        if weights is not None:
-            self.places.check_weights()
-        read_rows(
-            connection,
-            f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk",
-            self.items[0].name,
-        )
-        for part, items in enumerate(self.items):
-            self._store_rows(part, items)
-        self.match_counts = self._count_joined_items() if self.keyed else None
-        self.labels = sorted(
-            {label for k in range(len(self.items)) for label in self._list_labels(k)}
-        )
+        self.connection, self.items, self.keyed = items.connection, items.parts, items.keyed
+        self.cells, self.names = cells, names
+        self.predictions, self.rows_per_block = predictions, rows_per_block
+        self.labels = [label for label in cells.sides[GOLD].values if label is not None]
 
-    def _store_rows(self, part: int, items: ItemQuery) -> None:
-        numbers = [
-            f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
-            for k in range(len(self.planner.columns.probabilities))
-        ]
-        weight = [f"{WEIGHT_SQL} AS weight"] if self.planner.columns.weights is not None else []
+    def refuse_unmatched(self) -> None:
+        """Refuse gold levels of items without probabilities."""
+        if self.keyed and not (matched := self.cells.table[IN_PREDICTED].astype(bool)).all():
+            items = self.cells.sums.items
+            shown = self.cells.places.find_cells(~column(IN_PREDICTED), column(GOLD), ROWS_SHOWN)
+            places, way = [place for place, _ in shown], f"Leave them out with {DROP_HINT}."
+            count, n = int(items[~matched].sum()), int(items.sum())
+            raise make_missing_labels_error(count, n, "rows of probabilities", places, way)
+
+    def store_rows(self, folder: Path) -> None:
+        """Store numbers on disk, and refuse cells that are none."""
+        name = self.items[0].name
+        read_rows(self.connection, f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk", name)
+        numbers = [build_number_sql(f"p{k}") for k in range(len(self.names))]
+        weight = [f"{WEIGHT_SQL} AS weight"] if WEIGHT in self.cells.titles else []
         selected = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
         condition = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
-        query = f"CREATE TABLE disk.rows{part} AS SELECT {selected} FROM ({items.sql}) {condition}"
-        read_rows(self.connection, query, items.name)
-
-    def refuse_text_cells(self) -> None:
-        """Refuse cells that are no numbers."""
-        for items in self.items:
-            name, place = self.predictions or items.name, "id" if self.keyed else ""
-            refuse_text_cells(
-                self.connection, items.sql, self.planner.columns.probabilities, name, place
-            )
-
-    def _count_joined_items(self) -> dict[str, int]:
-        counts = {
-            "matched": "in_gold AND in_predicted",
-            "missing": "NOT in_predicted",
-            "unknown": "NOT in_gold",
-        }
-        selected = ", ".join(f"count(*) FILTER ({condition})" for condition in counts.values())
-        query = f"SELECT {selected} FROM ({self.items[0].sql})"
-        (found,) = read_rows(self.connection, query, self.items[0].name)
-        return dict(zip(counts, found, strict=True))
-
-    def _list_labels(self, part: int) -> list[str]:
-        query = f"SELECT DISTINCT gold FROM disk.rows{part} WHERE gold IS NOT NULL"
-        return [row[0] for row in read_rows(self.connection, query, self.items[part].name)]
-
-    def find_scale(self, declared: Scale | None) -> Scale:
-        """Return the scale, on which all gold labels are."""
-        found = self.spelling.find_scale(declared, self.labels, self.planner.notes)
-        strange = self.spelling.find_off_scale_labels(found, self.labels)
-        self.places.refuse_off_scale_labels(found, "gold", strange, self.planner.gold)
-        return found
+        for part, items in enumerate(self.items):
+            place = "id" if self.keyed else ""
+            name = self.predictions or items.name
+            refuse_text_cells(self.connection, items.sql, self.names, name, place)
+            rows = f"SELECT {selected} FROM ({items.sql}) {condition}"
+            read_rows(self.connection, f"CREATE TABLE disk.rows{part} AS {rows}", items.name)
 
     def summarize(
         self,
@@ -204,9 +192,7 @@ class _ReliabilityReader:
         blocks: int | None,
     ) -> Reliability:
         """Return the sum of the summaries of all files."""
-        if missing != "drop":
-            self._refuse_unmatched()
-        levels = self.spelling.encode_labels(scale, self.labels)
+        levels = self.cells.spelling.encode_labels(scale, self.labels)
         found = []
         for part, items in enumerate(self.items):
             counter = ReliabilityAccumulator(
@@ -221,31 +207,9 @@ class _ReliabilityReader:
                 rows = np.stack([arrays[f"p{k}"] for k in order], axis=1)
                 self._add_rows(counter, name, levels[arrays["gold"]], rows, arrays, missing)
             found.append(counter)
-        if not any(counter.seen for counter in found):
-            self.places.refuse_no_items("evaluate")
         if not any(counter.items.any() for counter in found):
             next(counter for counter in found if counter.seen).refuse_no_items()
         return reduce(add, (counter.summary() for counter in found))
-
-    @property
-    def predictions(self) -> str:
-        """The names of the files of probabilities, where gold is in another one."""
-        planner = self.planner
-        return ", ".join(source.name for source in planner.files) if planner.gold_files else ""
-
-    def _refuse_unmatched(self) -> None:
-        """Refuse gold levels of items without probabilities."""
-        if self.keyed:
-            alive = "" if self.planner.columns.weights is None else f" AND {WEIGHT_SQL} > 0"
-            query = (
-                f"SELECT id FROM ({self.items[0].sql}) WHERE NOT in_predicted{alive} ORDER BY id"
-            )
-            ids = [row[0] for row in read_rows(self.connection, query, self.items[0].name)]
-            if ids:
-                shown = [f"id {found}" for found in ids[:ROWS_SHOWN]]
-                n = len(ids) + (self.match_counts or {})["matched"]
-                way = f"Leave them out with {DROP_HINT}."
-                raise make_missing_labels_error(len(ids), n, "rows of probabilities", shown, way)
 
     def _name_row(self, part: int, row: int) -> str:
         """Return how errors name a row: by its id, where files are joined."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption
+from ordinate.errors import BadInput, BadOption, BadValues
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.databases import Query, QueryItems
 from ordinate.readers.frame_items import FrameItems
@@ -187,6 +187,15 @@ class LazyTable:
             return Scale.of(declared), ()
         carried = find_carried_scale(self.columns[name] for name in columns)
         return carried, () if carried is None else (CARRIED_SCALE,)
+
+    def require_numbers(self, names: Iterable[str]) -> None:
+        """Refuse columns of a frame that hold no numbers; of a query the cells are looked at."""
+        schema = {} if isinstance(self.rows, Query) else self.rows.collect_schema()
+        for name in names:
+            if name in schema and not schema[name].is_numeric():
+                raise BadValues(
+                    f"Column {name!r} of {self.name} holds {schema[name]}, not numbers: cast it."
+                )
 
     def open_items(self, roles: Mapping[str, str]) -> ItemSource:
         """Return its items, with columns named by their roles."""

@@ -16,6 +16,7 @@ from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.probability_scores import (
     JACKKNIFE_BLOCKS,
+    NO_BLOCKS_NOTE,
     PerfectCalibration,
     estimate_probability_metric,
     is_calibration_error,
@@ -177,8 +178,13 @@ class Calibration(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the intervals do not take into account."""
-        return (NOT_CLUSTERED_NOTE,) if self.clustered and self.interval is not None else ()
+        """What the intervals do not take into account, and which there are none of."""
+        clusters = (NOT_CLUSTERED_NOTE,) if self.clustered and self.interval is not None else ()
+        return clusters + tuple(
+            f"{name} has no interval: {NO_BLOCKS_NOTE}."
+            for name, score in self.metrics.items()
+            if score.estimate.note == NO_BLOCKS_NOTE
+        )
 
     def list_bins(self) -> list[Record]:
         """Return the bins of the highest probability: range, count, accuracy, confidence, gap."""

@@ -13,6 +13,7 @@ from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
+from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
 from ordinate.results.arguments import (
@@ -59,6 +60,7 @@ from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
+    from ordinate.readers.probability_sums import ProbabilityReader
     from ordinate.results.calibration import Calibration
 
 Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
@@ -370,7 +372,8 @@ def evaluate(
     value for all items. Cases are the sample then, unless they are `fixed_cases`. `second_rater`
     are the levels that a second rater gave; `error_attribution` are metrics whose cost is
     attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
-    for each item; without `predicted`, the most probable level is taken. `columns` names the
+    for each item, or names the columns of a table, or their prefix; without `predicted`, the most
+    probable level is taken. `columns` names the
     columns of an array that is in another order than the scale, `renormalize` accepts rows that
     sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
@@ -398,9 +401,18 @@ def evaluate(
         raise BadOption(f"There are no {lacking}: pass probabilities=….")
     calibrations: Calibrations = (None, {})
     if isinstance(given.table, LazyTable):
-        if probabilities is not None:
-            raise BadOption("Probabilities are taken from columns at hand: collect the frame.")
-        counted = count_table(given.table, given.names, scale, missing, label_map)
+        if probabilities is None:
+            counted = count_table(given.table, given.names, scale, missing, label_map)
+        else:
+            from ordinate.readers.probability_sums import ProbabilityReader  # noqa: PLC0415 - start-up
+
+            reading = ProbabilityReader(
+                given.table, given.names, probabilities, scale, label_map, renormalize=renormalize
+            )
+            calibrations = _count_probabilities(
+                reading, of_probabilities, missing=missing, bins=bins, interval=intervals
+            )
+            counted = reading.count_labels(missing)
     else:
         given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
         declared = given.find_scale(scale, ("gold", "predicted"))
@@ -468,6 +480,30 @@ def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibration
     return (
         replace(result, clustered=grouped),
         {name: replace(part, clustered=grouped) for name, part in parts.items()},
+    )
+
+
+def _count_probabilities(
+    reading: "ProbabilityReader",
+    metrics: MetricSelection,
+    *,
+    missing: MissingPolicy,
+    bins: int,
+    interval: IntervalOption,
+) -> "Calibrations":
+    """Return the calibration of all items of a lazy table, and of each subgroup."""
+    from ordinate.results.calibration import (  # noqa: PLC0415 - start-up: labels alone need none
+        Calibration,
+        collect_required_parts,
+        select_probability_metrics,
+    )
+
+    selected = select_probability_metrics(metrics, bins)
+    whole, by = reading.count_probabilities(collect_required_parts(selected, bins), missing)
+    options: Any = {"bins": bins, "interval": interval, "clustered": CLUSTER in reading.titles}
+    return (
+        Calibration.from_blocks(whole, selected, **options),
+        {name: Calibration.from_blocks(part, selected, **options) for name, part in by.items()},
     )
 
 

@@ -1,20 +1,31 @@
 """The items of a regression: columns of targets and predictions, and their summaries."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, MissingLabels
+from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import is_resampled
-from ordinate.scale.encoding import Groups
+from ordinate.readers.numeric_cells import MissingPolicy
+from ordinate.readers.regression import require_both_bounds
+from ordinate.readers.tables import GivenColumns, refuse_unnamed_columns
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
-from ordinate.summaries.tabulation import ROWS_SHOWN, check_same_length
+from ordinate.summaries.tabulation import (
+    DROP_HINT,
+    ROWS_SHOWN,
+    check_same_length,
+    convert_to_numbers,
+    find_missing_numbers,
+    make_missing_labels_error,
+    match_weights,
+)
 
 MEDIAN_BASELINE = "median"
 
@@ -29,16 +40,40 @@ class RegressionItems:
     weights: Any
     groups: Groups | None
     counted: bool = True  # whether the weights of all items are counts
+    dropped: int = 0
+    absent: NDArray[np.bool] | None = None  # rows that lack a value
 
     @property
     def rows(self) -> Any:
-        """The rows of the items; a row of weight 0 is none."""
-        return np.flatnonzero(np.ones(len(self.y)) if self.weights is None else self.weights > 0)
+        """The rows of the items; a row of weight 0 is none, nor is one that lacks a value."""
+        there = np.ones(len(self.y), bool) if self.weights is None else self.weights > 0
+        return np.flatnonzero(there if self.absent is None else there & ~self.absent)
+
+    def leave_out_missing(self, columns: Mapping[str, Any], missing: str) -> "RegressionItems":
+        """Return the items, of which those that lack a value are known, or refuse them."""
+        there = np.zeros(len(self.y), bool)
+        there[self.rows] = True
+        lacking = {name: find_missing_numbers(x) & there for name, x in columns.items()}
+        if self.groups is not None and None in self.groups.values and missing == "drop":
+            lacking["groups"] = there & (self.groups.codes == self.groups.values.index(None))
+        for name, absent in lacking.items():
+            if absent.any() and missing != "drop":
+                rows = [f"row {row + 1}" for row in np.flatnonzero(absent)[:ROWS_SHOWN]]
+                way = f"Leave them out with {DROP_HINT}."
+                raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows, way)
+        absent = np.any(list(lacking.values()), axis=0)
+        if not absent.any():
+            return self
+        for name, column in (("target", self.y), ("prediction", self.p)):
+            of_row = f"The {name} of row {{row}} is {{value}}, not a finite number."
+            fine = np.isfinite(column) | absent | ~there
+            require_valid(fine, np.arange(len(column)), column, of_row)  # rows have numbers here
+        return replace(self, absent=absent)
 
     def summarise(self, constants: dict[str, float]) -> Moments:
         """Return the summary of all items."""
         summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
-        return replace(summary, counted=self.counted)
+        return replace(summary, counted=self.counted, dropped=np.asarray(self.dropped))
 
     def summarise_groups(self) -> Moments | None:
         """Return the summary of each group; medians need that of all items only."""
@@ -62,10 +97,12 @@ class RegressionItems:
         """Return the items of each subgroup that has some."""
         check_same_length(len(self.y), len(by.codes), "targets", "values of by")
         codes = by.codes[self.rows]
-        parts = {name: self.rows[codes == k] for k, name in enumerate(by.values)}
-        return {name: self.select(rows) for name, rows in parts.items() if len(rows)}
+        absent = np.zeros(0, int) if self.absent is None else by.codes[self.absent]
+        dropped = np.bincount(absent, minlength=len(by.values)).tolist()
+        parts = {name: (self.rows[codes == k], dropped[k]) for k, name in enumerate(by.values)}
+        return {name: self.select(*part) for name, part in parts.items() if len(part[0])}
 
-    def select(self, rows: Any) -> "RegressionItems":
+    def select(self, rows: Any, dropped: int = 0) -> "RegressionItems":
         """Return the items of some rows."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None
@@ -73,7 +110,16 @@ class RegressionItems:
             present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
-        return RegressionItems(self.y[rows], self.p[rows], bounds, weights, groups, self.counted)
+        y, p = self.y[rows], self.p[rows]
+        return RegressionItems(y, p, bounds, weights, groups, self.counted, dropped)
+
+    def select_complete(self) -> "RegressionItems":
+        """Return the items that lack nothing."""
+        if self.absent is None:
+            return self
+        if not len(self.rows):
+            raise NoItems(f"There are no items to evaluate: all {len(self.y):,} lack a value.")
+        return self.select(self.rows, int(self.absent.sum()))
 
     def compute_exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""
@@ -85,6 +131,32 @@ class RegressionItems:
             return False
         counts = self.weights is not None and self.counted
         return is_resampled(settings, self.weights.sum() if counts else len(self.rows), parts)
+
+
+def collect_items(
+    given: GivenColumns, normalization: Normalization | None, missing: MissingPolicy
+) -> "RegressionItems":
+    """Return the items of columns at hand; with a normalization, values are turned back."""
+    if given.table is not None:
+        refuse_unnamed_columns(given.names, "target", "predicted")
+    if given["target"] is None or given["predicted"] is None:
+        raise BadOption("Pass two columns, targets and predictions, or a table and their names.")
+    require_both_bounds(given["lower"], given["upper"])
+    columns = {"targets": given["target"], "predictions": given["predicted"]}
+    if given["lower"] is not None:
+        columns |= {"lower bounds": given["lower"], "upper bounds": given["upper"]}
+    numbers = [convert_to_numbers(column, name) for name, column in columns.items()]
+    if normalization is not None:
+        numbers = [normalization.denormalize(x) for x in numbers]
+    y, p, *bounds = numbers
+    for name, column in zip(list(columns)[1:], (p, *bounds), strict=True):
+        check_same_length(len(y), len(column), "targets", name)
+    weights = match_weights(given["weights"], len(y))
+    counted = weights is None or bool((weights == np.floor(weights)).all())
+    clusters = None if given["groups"] is None else factorize_column(given["groups"])
+    sides = (bounds[0], bounds[1]) if bounds else None
+    items = RegressionItems(y, p, sides, weights, clusters, counted)
+    return items.leave_out_missing(columns, missing)
 
 
 def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:

@@ -160,17 +160,23 @@ def check_probability_columns(
     """
     with np.errstate(invalid="ignore"):  # opposite infinities
         total = columns.sum(axis=0)
-    tolerance = LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
+    tolerance = find_tolerance(renormalize=renormalize)
     fits = np.abs(total - 1.0).max(initial=0.0) <= tolerance and columns.min(initial=0.0) >= 0.0
     if not fits:  # also where there is a nan
         bad = ~((np.abs(total - 1.0) <= tolerance) & (columns >= 0.0).all(axis=0))
         first = int(np.argmax(bad))
         row = rows + first if isinstance(rows, int) else int(rows[first])
-        raise _make_row_error(columns[:, first], place(row), renormalize=renormalize)
+        raise make_row_error(columns[:, first], place(row), renormalize=renormalize)
     return columns / total if renormalize else columns
 
 
-def _make_row_error(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
+def find_tolerance(*, renormalize: bool) -> float:
+    """Return how far from 1 the sum of a row may be."""
+    return LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
+
+
+def make_row_error(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
+    """Return the error for a row that is none of probabilities."""
     shown = "[" + ", ".join(f"{value:.6g}" for value in row) + "]"
     where = f"The probabilities of {place}, {shorten(shown)},"
     if not np.isfinite(row).all():

@@ -257,6 +257,23 @@ def convert_to_numbers(column: Any, name: str) -> Floats:
     return values
 
 
+def find_missing_numbers(column: Any) -> NDArray[np.bool]:
+    """Tell which cells of a column of numbers are missing: nulls, and NaN in those of pandas.
+
+    >>> find_missing_numbers([1.0, None]).tolist(), find_missing_numbers([float("nan")]).tolist()
+    ([False, True], [False])
+    """
+    if isinstance(column, np.ma.MaskedArray):
+        return np.ma.getmaskarray(column).reshape(-1)
+    for name in ("isna", "is_null"):
+        if hasattr(column, name):
+            return np.asarray(getattr(column, name)(), bool).reshape(-1)
+    cells = np.asarray(column).reshape(-1)
+    if cells.dtype.kind != "O":
+        return np.zeros(len(cells), bool)
+    return np.array([is_missing(x) and not isinstance(x, (float, str)) for x in cells], bool)
+
+
 def _convert_to_array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
