@@ -5,11 +5,8 @@ Without the flag that a file needs there is one error, and the flag copied from 
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -436,39 +433,6 @@ def test_lenient_rows_are_not_matched_by_their_order(here):
     write_rows("gold.csv", PAIRS, header=("gold", "x"), delimiter=",")
     flags = ("gold.csv", "--gold-file", "gold.csv", "--predicted", "x", "--row-order", "--lenient")
     assert "join the files by --id" in refused(here, *flags)
-
-
-# --- memory --------------------------------------------------------------------------------------
-
-PEAK = """
-import sys
-from pathlib import Path
-from ordinate.cli.main import main
-code = main(sys.argv[1:])
-print(Path("/proc/self/status").read_text(), file=sys.stderr)
-sys.exit(code)
-"""
-
-
-def measure_peak(*arguments):
-    """Return the megabytes that a command needs in a process of its own."""
-    command = [sys.executable, "-c", PEAK, *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(re.search(r"VmHWM:\s+(\d+) kB", ran.stderr)[1]) / 1024
-
-
-@pytest.mark.slow
-def test_memory_is_bounded(here):
-    """A join of ids that takes hundreds of megabytes spills, and leaves nothing behind."""
-    rows = "SELECT md5(range::VARCHAR) || md5(range::VARCHAR) AS id, 'A1' AS {} FROM range(2000000)"
-    for name in ("gold", "predicted"):
-        duckdb.sql(f"COPY ({rows.format(name)}) TO '{name}.parquet'")
-    command = ("evaluate", "predicted.parquet", "--gold-file", "gold.parquet", "--id", "id")
-    free, bounded = (
-        measure_peak(*command, *QUICK, *flags) for flags in ((), ("--memory", "150MB"))
-    )
-    assert bounded < 350 < free
-    assert sorted(path.name for path in here.iterdir()) == ["gold.parquet", "predicted.parquet"]
 
 
 def test_a_size_of_memory_has_a_unit(here):

@@ -271,6 +271,8 @@ class QueryPlanner:
         """Return SQL for the rows of one side, each of which has an id of its own."""
         name = ", ".join(source.name for source in sources)
         if self.left_out is not None:
+            from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
+
             return keep_first_ids(self.connection, rows, label, name, self.left_out)
         check_ids(self.connection, rows, name, self._id_column)
         return rows
@@ -326,17 +328,6 @@ def check_ids(connection: Connection, rows: str, name: str, column: str) -> None
         if found is None:
             raise BadIds(f"{name}: {times:,} rows have no id in column {column!r}.")
         raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times.")
-
-
-def keep_first_ids(
-    connection: Connection, rows: str, label: str, name: str, left_out: "list[Irregularity]"
-) -> str:
-    """Return SQL for the first row of each id; the others are left out, and counted."""
-    from ordinate.readers.lenient_files import find_first_ids  # noqa: PLC0415 - it is rare
-
-    sql, irregular = find_first_ids(connection, rows, label, name)
-    left_out += irregular
-    return sql
 
 
 def make_names_distinct(*names: str) -> tuple[str, ...]:

@@ -50,10 +50,10 @@ class LenientReader(LineReader):
         return FileSource(name, table, fields)
 
 
-def find_first_ids(
-    connection: Connection, rows: str, label: str, name: str
-) -> tuple[str, list[Irregularity]]:
-    """Return SQL for the first row of each id of a query, and how many others there are."""
+def keep_first_ids(
+    connection: Connection, rows: str, label: str, name: str, left_out: list[Irregularity]
+) -> str:
+    """Return SQL for the first row of each id of a query, and count the others."""
     turn = f"SELECT *, row_number() OVER () AS turn FROM ({rows})"
     again = f"row_number() OVER same AS again, first_value({label}) OVER same AS first"
     same = "WINDOW same AS (PARTITION BY id ORDER BY turn)"
@@ -67,10 +67,11 @@ def find_first_ids(
     checked = f"SELECT *, {kind} AS kind FROM (SELECT *, {again} FROM ({turn}) {same})"
     counts = f"SELECT kind, count(*), arg_min(coalesce(id, ''), turn) FROM ({checked})"
     irregular = read_rows(connection, f"{counts} WHERE kind IS NOT NULL GROUP BY kind", name)
-    return f"SELECT * EXCLUDE (turn, again, first, kind) FROM ({checked}) WHERE kind IS NULL", [
+    left_out += (
         Irregularity(name, IrregularityKind(found), count, None, format_excerpt(first))
         for found, count, first in irregular
-    ]
+    )
+    return f"SELECT * EXCLUDE (turn, again, first, kind) FROM ({checked}) WHERE kind IS NULL"
 
 
 def count_off_scale_labels(

@@ -29,7 +29,6 @@ from ordinate.readers.item_query import (
     build_key_sql,
     build_label_sql,
     check_ids,
-    keep_first_ids,
     resolve_column,
 )
 from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
@@ -211,6 +210,8 @@ class _RunReader:
         """Keep the rows of a query in the engine, each of which has an id of its own."""
         left_out = self.spelling.left_out
         if left_out is not None:
+            from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
+
             rows = keep_first_ids(self.connection, rows, label, self.file, left_out)
         self._query(f"CREATE OR REPLACE TEMP TABLE {table} AS {rows}")
         check_ids(self.connection, f"FROM {table}", self.file, self.id)
