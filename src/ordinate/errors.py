@@ -1,6 +1,8 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
 __all__ = [
+    "BadFile",
+    "BadIds",
     "BadInput",
     "BadOption",
     "BadOutput",
@@ -78,6 +80,18 @@ class NotApplicable(OrdinateError):
 
 class BadInput(OrdinateError):
     """A file or column that cannot be read as asked."""
+
+
+class BadIds(BadInput):
+    """Ids that are missing, or that several rows share."""
+
+
+class BadFile(BadInput):
+    """A file that cannot be read, or that lacks a column."""
+
+    def __init__(self, message: str, file: str = "", column: str | None = None) -> None:
+        super().__init__(message)
+        self.file, self.column = file, column  # what people call the file, and what it lacks
 
 
 class BadOutput(OrdinateError):

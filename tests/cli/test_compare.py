@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +49,8 @@ ROWS = items()
 def write(name: str, content: "str | list[dict]") -> str:
     if isinstance(content, list):
         lines = [["" if x is None else str(x) for x in row.values()] for row in content]
-        content = "".join(",".join(line) + "\n" for line in [list(content[0]), *lines])
+        mark = "\t" if name.endswith(".tsv") else ","
+        content = "".join(mark.join(line) + "\n" for line in [list(content[0]), *lines])
     Path(name).write_text(content, encoding="utf-8")
     return name
 
@@ -451,13 +453,21 @@ def lay_out(line: str) -> None:
     elif "systems" in given:
         names = [gold, *given["systems"]]
         rows = [dict.fromkeys(names, x) | {"topic": k % 6} for k, x in enumerate(labels)]
-        write(options.files[0], rows)
+        write("rows.csv" if "sql" in given else options.files[0], rows)
+        if "sql" in given:
+            with duckdb.connect("runs.db") as connection:
+                connection.execute("create table essays as from 'rows.csv'")
     else:
         Path("runs").mkdir()
-        write("gold.csv", [{options.id: k, gold: label} for k, label in enumerate(labels)])
-        for name in ("one", "two"):
-            rows = [{options.id: k, options.predicted: x} for k, x in enumerate(labels)]
-            write(f"runs/{name}.csv", rows)
+        suffix = Path(options.files[0]).suffix
+        for column, name in (
+            (gold, "gold"),
+            (options.predicted, "runs/a"),
+            (options.predicted, "runs/b"),
+        ):
+            keys = [dict.fromkeys(options.id.split(","), k) for k in range(len(labels))]
+            rows = [key | {column: x} for key, x in zip(keys, labels, strict=True)]
+            write(f"{name}{suffix}", rows)
 
 
 @pytest.mark.parametrize("line", examples())

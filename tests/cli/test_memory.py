@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pytest
 from command import run
@@ -227,3 +228,17 @@ def test_500_systems_are_compared_within_2_gigabytes_of_address_space(tmp_path, 
     done = run_within(2 * GIGABYTE, "compare", path, *flags, *more)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n"] == len(gold)
+
+
+# --- the bound that is asked for ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_join_of_ids_takes_the_memory_that_it_may_and_spills_the_rest(tmp_path):
+    ids = "md5(range::VARCHAR) || md5(range::VARCHAR) AS id"
+    for name in ("gold", "predicted"):
+        rows = duckdb.sql("FROM range(2_000_000)").select(f"{ids}, 'A1' AS {name}")
+        rows.write_parquet(str(tmp_path / f"{name}.parquet"))
+    files = (tmp_path / "predicted.parquet", "--gold-file", tmp_path / "gold.parquet")
+    command = ("evaluate", *files, "--id", "id", "--metrics", "accuracy", "--interval", "none")
+    assert peak(*command, "--memory", "150MB") < 350 < peak(*command)

@@ -195,7 +195,6 @@ def test_a_report_is_not_overwritten_without_force(tmp_path):
         (("runs/*.tsv", "--gold-file", "nothing.tsv"), "nothing.tsv"),
         ((*WIDE, "--value", "x"), "--value is for runs in their own files"),
         ((*WIDE, "--id", "x"), "--id is for runs in their own files"),
-        ((*WIDE, "--lenient"), "--lenient is for runs in their own files"),
         ((*WIDE, "--metrics", "nope"), "no metric 'nope'"),
         ((*WIDE, "--references", "nope"), "no metric 'nope'"),
         ((*WIDE, "--cases", "1"), "split into 2 to 180"),

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,7 @@ def examples(command: str) -> list[str]:
     """Return the example lines of the help of a command."""
     actions = [action for action in build_parser()._actions if action.dest == "command"]
     text = actions[0].choices[command].format_help().partition("examples:\n")[2]
+    text = re.sub(r"\\\n\s*", "", text)  # an example of two lines
     return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
 
 
@@ -170,6 +172,24 @@ def _parquet(path: Path, columns: dict[str, list]) -> None:
     pq.write_table(pa.table(columns), path)
 
 
+def _lay_out_rows(folder: Path, options, columns: dict[str, list]) -> None:
+    """Make what an example reads that is no file with a header: a database, partitions, rows."""
+    labels = next(iter(columns.values()))
+    if hasattr(options, "sql"):
+        with sqlite3.connect(folder / "runs.db") as connection:
+            connection.execute(f"create table essays ({', '.join(columns)})")
+            rows = list(zip(*columns.values(), strict=True))
+            connection.executemany("insert into essays values (?, ?)", rows)
+    elif hasattr(options, "hive"):
+        for language in ("de", "fr"):
+            part = folder / "data" / f"language={language}"
+            part.mkdir(parents=True)
+            _parquet(part / "part.parquet", columns)
+    else:
+        for name in (options.gold_file, options.files[0]):
+            (folder / name).write_text("".join(f"T\t{k}\t{x}\n" for k, x in enumerate(labels)))
+
+
 def _lay_out(folder: Path, line: str) -> None:
     """Make the files of an example, with the columns that it names."""
     words = shlex.split(line.rpartition("|")[2])
@@ -177,6 +197,9 @@ def _lay_out(folder: Path, line: str) -> None:
     given = vars(options)
     gold, predicted = given.get("gold", "gold"), given.get("predicted", "predicted")
     labels = ["low", "mid", "high"] if options.scale == "low,mid,high" else ["A1", "B1", "C1"]
+    if {"sql", "hive", "header"} & given.keys():
+        _lay_out_rows(folder, options, {gold: labels, predicted: labels})
+        return
     if options.scale == "1..5":
         _parquet(
             folder / "results.parquet",

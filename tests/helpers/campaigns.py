@@ -31,7 +31,7 @@ def tsv(name: str, *rows: str, end: str = "\n") -> str:
 
 
 def lenient(gold: str, *runs: str, scale=SCALE, missing=None, **columns) -> Campaign:
-    return read_campaign(gold, list(runs), CampaignColumns(**columns), scale, missing, lenient=True)
+    return read_campaign(gold, list(runs), CampaignColumns(**columns, lenient=True), scale, missing)
 
 
 def kinds(campaign: Campaign, file: str) -> dict[str, tuple]:

@@ -110,7 +110,7 @@ def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_
 
 def rows_of(path, **limits):
     """How many rows and letters are read of a file."""
-    with connect() as connection, open_sources(connection, None, None, **limits) as reader:
+    with connect() as connection, open_sources(connection, **limits) as reader:
         source = reader.describe_files([str(path)])[0]
         letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
         return read_rows(connection, letters + source.sql, source.name)[0]

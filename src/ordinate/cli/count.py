@@ -4,13 +4,14 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import (
     add_command,
     add_file_option,
     add_file_output_options,
     add_label_options,
+    choose_missing_policy,
     list_inputs,
     parse_scale,
     read_renamed_labels,
@@ -45,9 +46,7 @@ def add_to(commands: Any) -> None:
     add_flags(group, LabelColumns, without=(*OF_FILES, "probabilities"))
     add_flags(group, SystemColumns, ("systems",))
     add_label_options(group)
-    places = parser.add_argument_group(PLACES)
-    add_flags(places, LabelColumns, OF_FILES)
-    add_database_options(places)
+    add_place_options(parser, LabelColumns)
     add_file_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 
@@ -76,7 +75,7 @@ def _count_labels(options: argparse.Namespace) -> Any:
     given = collect_given(options, LabelColumns)
     columns = LabelColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
-    missing: Any = options.missing or "error"
+    missing = choose_missing_policy(options)
     with open_rows(options) as table:
         if table is not None:
             return count_table(table, columns.arguments, scale, missing, columns.renamed)

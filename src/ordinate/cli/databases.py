@@ -13,14 +13,19 @@ if TYPE_CHECKING:
     from ordinate.readers.tables import LazyTable
 
 PLACES = "files and databases"  # the options that say where rows are, and how they are written
-OF_FILES = ("gold_file", "id", "row_order", "delimiter", "encoding")  # those of files alone
+OF_JOINS = ("gold_file", "id", "row_order")
+OF_FORMATS = ("delimiter", "encoding", "quote", "header", "columns", "hive", "lenient", "memory")
+OF_FILES = (*OF_JOINS, *OF_FORMATS)  # those of files alone
 
 
-def add_database_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of a database."""
+def add_place_options(parser: argparse.ArgumentParser, columns: type) -> None:
+    """Add the options that say where the rows of columns are, and how they are written."""
     from ordinate.readers.columns import DatabaseRows
 
-    add_flags(parser, DatabaseRows)
+    group = parser.add_argument_group(PLACES)
+    add_flags(group, columns, OF_JOINS)
+    add_flags(group, columns, OF_FORMATS)
+    add_flags(group, DatabaseRows)
 
 
 @contextmanager

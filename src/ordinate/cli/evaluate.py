@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -22,6 +22,7 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
+    choose_missing_policy,
     find_clusters,
     is_read_once,
     list_inputs,
@@ -64,6 +65,9 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
+  ordinate evaluate data --hive --by language --memory 500MB
+  ordinate evaluate run.tsv --gold-file gold.tsv --header none --columns topic,id,level \\
+    --id topic,id --gold level --predicted level --lenient
   ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
     --gold level --predicted guess
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
@@ -112,9 +116,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add_flags(group, CaseColumns)
     add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
-    places = parser.add_argument_group(PLACES)
-    add_flags(places, LabelColumns, OF_FILES)
-    add_database_options(places)
+    add_place_options(parser, LabelColumns)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:
@@ -209,13 +211,13 @@ def _evaluate_labels(
                 options.files,
                 replace(columns, probabilities=()),
                 scale,
-                options.missing or "error",
+                choose_missing_policy(options),
                 items=items,
                 watch=watch_queries,
             )
         else:
             found = count_table(
-                table, columns.arguments, scale, options.missing or "error", columns.renamed
+                table, columns.arguments, scale, choose_missing_policy(options), columns.renamed
             )
     with show_share("evaluating") as progress:
         return Evaluation.from_summary(
@@ -264,7 +266,7 @@ def _evaluate_scaled_cases(
             options.files,
             LabelColumns(**given, renamed=read_renamed_labels(options)),
             join_scales(scales.values()),
-            options.missing or "error",
+            choose_missing_policy(options),
             check_groups=lambda names: check_case_scales(names, scales),
             watch=watch_queries,
         )
@@ -318,7 +320,7 @@ def _evaluate_calibration(
         columns.probabilities,
         collect_required_parts(selected, bins),
         parse_scale(options),
-        options.missing or "error",
+        choose_missing_policy(options),
         renormalize=getattr(options, "renormalize", False),
         blocks=JACKKNIFE_BLOCKS,
         watch=watch_queries,
@@ -408,7 +410,7 @@ def _evaluate_items(
     return evaluate(
         scale=parse_scale(options),
         metrics=metrics,
-        missing=options.missing or "error",
+        missing=choose_missing_policy(options),
         error_attribution=options.error_attribution or (),
         renormalize=getattr(options, "renormalize", False),
         bins=_find_bins(metrics),

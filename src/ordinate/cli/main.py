@@ -3,10 +3,11 @@
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Collection
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ordinate import __version__
 from ordinate.cli import options
@@ -40,7 +41,11 @@ COMMANDS = {
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line; what begins with a minus and a digit is no flag."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # as in --scale -1..1
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where to read more."""

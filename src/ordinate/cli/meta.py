@@ -56,12 +56,7 @@ def add_to(commands: Any) -> None:
     add_file_option(group)
     add_flags(group, LabelColumns, ("gold_file",))
     add_flags(group, SystemColumns, ("systems",))
-    add_flags(group, CampaignColumns, without=("predicted",))
-    group.add_argument(
-        "--lenient",
-        action="store_true",
-        help="leave lines out that cannot be used, and count them; missing levels are dropped",
-    )
+    add_flags(group, CampaignColumns, without=("predicted", "hive"))
     add_label_options(group)
     group = parser.add_argument_group("metrics")
     add_metrics_option(group)
@@ -127,8 +122,6 @@ def _read_wide_file(options: argparse.Namespace) -> LoadedPanel:
             raise BadOption(
                 f"{format_flag(option)} is for runs in their own files, not for --systems."
             )
-    if options.lenient:
-        raise BadOption("--lenient is for runs in their own files, not for --systems.")
     groups = getattr(options, "test_case", None)
     found = read_systems(options, lambda systems: _check_systems(options, systems), groups=groups)
     origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
@@ -165,7 +158,6 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
         columns,
         parse_scale(options),
         options.missing,
-        lenient=options.lenient,
         watch=watch_queries,
     )
     origin = Origin(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import OF_FILES, PLACES, add_database_options, open_rows
+from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
@@ -108,6 +108,11 @@ def add_missing_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def choose_missing_policy(options: argparse.Namespace) -> Any:
+    """Return the policy that was asked for; whoever is lenient leaves out what is missing."""
+    return options.missing or ("drop" if getattr(options, "lenient", False) else "error")
+
+
 def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options of files and columns of several systems, and return their group."""
     from ordinate.readers.columns import SystemColumns
@@ -120,9 +125,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     add_flags(group, SystemColumns, without=OF_FILES)
     add_label_options(group)
-    places = parser.add_argument_group(PLACES)
-    add_flags(places, SystemColumns, OF_FILES)
-    add_database_options(places)
+    add_place_options(parser, SystemColumns)
     return group
 
 
@@ -341,7 +344,7 @@ def read_systems(
     given["systems"] = tuple(given.get("systems", ()))
     named = SystemColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
-    missing: Any = options.missing or "error"
+    missing = choose_missing_policy(options)
     with open_rows(options, ("predicted",)) as table:
         if table is None:
             return count_systems(

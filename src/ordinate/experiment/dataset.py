@@ -240,7 +240,7 @@ def _format_columns(names: Sequence[str]) -> str:
 
 
 def _read_cells(path: Path, columns: DataColumns, wanted: list[str]) -> dict[str, NDArray[Any]]:
-    return read_columns([str(path)], [], columns.delimiter, columns.encoding, labels=wanted).labels
+    return read_columns([str(path)], [], columns.file_options, labels=wanted).labels
 
 
 def _trim_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:

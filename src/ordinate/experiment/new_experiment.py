@@ -208,7 +208,7 @@ def _take_file(path: Path, columns: DataColumns) -> bytes:
 
 def _read_rows(path: Path, columns: DataColumns) -> tuple[list[str], list[tuple[str, ...]]]:
     names = list(read_column_names(str(path), columns.delimiter, columns.encoding))
-    cells = read_columns([str(path)], [], columns.delimiter, columns.encoding, labels=names).labels
+    cells = read_columns([str(path)], [], columns.file_options, labels=names).labels
     texts = [["" if cell is None else str(cell) for cell in cells[name]] for name in names]
     return names, list(zip(*texts, strict=True))
 

@@ -1,9 +1,7 @@
 """Runs of an evaluation campaign: gold and runs, in lines of test case, id and value."""
 
-import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
 from ordinate.readers.cells import number_clusters
 from ordinate.readers.columns import CampaignColumns
 from ordinate.readers.duckdb_connection import Watch, connect, read_table
-from ordinate.readers.file_formats import name_runs
+from ordinate.readers.file_formats import name_runs, open_reader
 from ordinate.readers.irregular_lines import (
     ColumnLayout,
     Irregularity,
@@ -59,7 +57,6 @@ def read_campaign(
     scale: Scale | None = None,
     missing: MissingPolicy | None = None,
     *,
-    lenient: bool = False,
     watch: Watch = lambda _: nullcontext(),
 ) -> Campaign:
     """Read gold and the runs: files, patterns, or folders of files.
@@ -70,12 +67,11 @@ def read_campaign(
     columns = columns or CampaignColumns()
     with (
         connect() as connection,
-        tempfile.TemporaryDirectory(prefix="ordinate-") as folder,
+        open_reader(connection, columns, LineReader) as lines,
         watch(connection),
     ):
-        lines = LineReader(connection, Path(folder), columns.delimiter, columns.encoding)
         gold_file = lines.find_gold(gold)
-        campaign = _CampaignReader(LineChecker(connection, lines), columns, lenient=lenient)
+        campaign = _CampaignReader(LineChecker(connection, lines), columns)
         run_files, same = lines.find_runs(runs, gold_file[1])
         campaign.notes += [f"{name} is the gold file, and no run." for name in same]
         return campaign.read(gold_file, run_files, scale, missing)
@@ -87,8 +83,8 @@ class _CampaignReader:
     scale: Scale
     by_test_case: bool
 
-    def __init__(self, lines: LineChecker, columns: CampaignColumns, *, lenient: bool) -> None:
-        self.lines, self.columns, self.lenient = lines, columns, lenient
+    def __init__(self, lines: LineChecker, columns: CampaignColumns) -> None:
+        self.lines, self.columns, self.lenient = lines, columns, columns.lenient
         self.spelling = LabelSpelling(columns.renamed)
         self.files_by_layout: dict[str, list[str]] = {}
         self.files_without_test_case: list[str] = []  # runs only

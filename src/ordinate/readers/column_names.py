@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.errors import BadFile, BadInput, shorten, suggest_names
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
 
@@ -40,9 +40,11 @@ def find_column(
         return named
     found = [column for column in source.columns if column.lower() in usual_names[role]]
     if len(found) != 1:
-        raise BadInput(
+        raise BadFile(
             f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
-            f"--{role}. " + format_columns(source.columns)
+            f"--{role}. " + format_columns(source.columns),
+            source.name,
+            role,
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
@@ -64,7 +66,7 @@ def check_column(
     hint = hint or " " + format_columns(known)
     if any(column.lower() == other.lower() for other in known):
         hint += " Upper and lower case count."
-    raise BadInput(f"{source} has no column {shorten(column)}.{hint}")
+    raise BadFile(f"{source} has no column {shorten(column)}.{hint}", source, column)
 
 
 def expand_columns(

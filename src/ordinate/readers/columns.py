@@ -1,10 +1,12 @@
 """Columns of files, declared once: what they hold, and the flag that names each."""
 
+import csv
+import re
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from ordinate.errors import BadOption
-from ordinate.settings import Setting
+from ordinate.settings import Setting, list_settings
 
 Target = Annotated[str | None, Setting("column of the targets", metavar="COL")]
 Gold = Annotated[str | None, Setting("column of the gold levels", metavar="COL")]
@@ -57,14 +59,83 @@ GoldFile = Annotated[
     str | None,
     Setting("file of gold levels or targets, if it is another one", metavar="FILE", path="file"),
 ]
-Id = Annotated[str | None, Setting("column of ids, by which files are joined", metavar="COL")]
+Id = Annotated[
+    str | None,
+    Setting("column of ids, by which files are joined; several (topic,id) are one key", "COL"),
+]
 RowOrder = Annotated[bool, Setting("match gold and predictions by their row order")]
 Delimiter = Annotated[
     str | None,
     Setting("what separates columns", metavar="CHAR", default="by the first lines"),
 ]
 Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
+Lenient = Annotated[
+    bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
+]
 BY_NAME = "by its name"
+MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How files are written, and how they are read.
+
+    `columns` are the names of columns where text files have no header. With `hive`, folders called
+    column=value are columns of the files in them. `memory` is what the engine may take; what does
+    not fit goes to disk.
+    """
+
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    quote: Annotated[
+        Literal["double", "none"] | None,
+        Setting(
+            "quotes of text files: double ones around a text, or none, where they are characters "
+            "like others",
+            default="double",
+        ),
+    ] = None
+    header: Annotated[
+        Literal["first", "none"] | None,
+        Setting("line of text files with the names of columns", default="first"),
+    ] = None
+    columns: Annotated[
+        tuple[str, ...], Setting("names of the columns, from left to right, for --header none")
+    ] = ()
+    hive: Annotated[
+        bool, Setting("folders named column=value are columns of the files in them")
+    ] = False
+    memory: Annotated[
+        str | None,
+        Setting(
+            "that reading may take; what does not fit goes to disk", metavar="SIZE", default="1GB"
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no sense together."""
+        if (self.header == "none") != bool(self.columns):
+            raise BadOption(
+                "--header none goes with --columns, the names of all columns from left to right."
+            )
+        if self.memory is not None and MEMORY.fullmatch(self.memory) is None:
+            raise BadOption(f"--memory takes a size such as 500MB or 2GB, not {self.memory!r}.")
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether the command that reads has flags for these options."""
+        return type(self) is not FileOptions
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns that were named: those of ids, then the others."""
+        owner: Any = type(self)
+        of_columns = [x.name for x in list_settings(owner) if x.setting.metavar == "COL"]
+        named = [getattr(self, x) for x in of_columns if x != "id"] + [
+            *getattr(self, "systems", ())
+        ]
+        key = split_key(getattr(self, "id", None) or "")
+        return tuple(dict.fromkeys(name for name in (*key, *named) if name))
 
 
 def _declare_column(flag: str, help_: str, default: str | None = None) -> Setting:
@@ -72,7 +143,7 @@ def _declare_column(flag: str, help_: str, default: str | None = None) -> Settin
 
 
 @dataclass(frozen=True)
-class LabelColumns:
+class LabelColumns(FileOptions):
     """Which columns to read, and how.
 
     `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
@@ -90,8 +161,7 @@ class LabelColumns:
     gold_file: GoldFile = None
     id: Id = None
     row_order: RowOrder = False
-    delimiter: Delimiter = None
-    encoding: Encoding = None
+    lenient: Lenient = False
     renamed: dict[str, str | None] = field(default_factory=dict)
     numbers: dict[str, str | None] = field(default_factory=dict)  # by the names that they get
 
@@ -143,7 +213,7 @@ class DatabaseRows:
 
 
 @dataclass(frozen=True)
-class SystemColumns:
+class SystemColumns(FileOptions):
     """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
 
     gold: Gold = None
@@ -152,8 +222,7 @@ class SystemColumns:
     weights: Weights = None
     groups: Clusters = None
     id: Id = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
+    lenient: Lenient = False
     renamed: dict[str, str | None] = field(default_factory=dict)
 
     @property
@@ -170,7 +239,7 @@ class SystemColumns:
 
 
 @dataclass(frozen=True)
-class RegressionColumns:
+class RegressionColumns(FileOptions):
     """Which columns to read, and how.
 
     `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
@@ -193,12 +262,10 @@ class RegressionColumns:
     gold_file: GoldFile = None
     id: Id = None
     row_order: RowOrder = False
-    delimiter: Delimiter = None
-    encoding: Encoding = None
 
 
 @dataclass(frozen=True)
-class ProbabilityColumns:
+class ProbabilityColumns(FileOptions):
     """Which columns to read, and how.
 
     `probabilities` are the columns of the levels, or one prefix that all their names have before
@@ -209,12 +276,10 @@ class ProbabilityColumns:
     gold: Gold = None
     id: Id = None
     renormalize: Renormalize = False
-    delimiter: Delimiter = None
-    encoding: Encoding = None
 
 
 @dataclass(frozen=True)
-class CampaignColumns:
+class CampaignColumns(FileOptions):
     """Which columns to read, and how; files without a header are read by position.
 
     `gold` and `predicted` are for files that call the value differently.
@@ -230,8 +295,7 @@ class CampaignColumns:
     ] = None
     gold: Gold = None
     predicted: Predicted = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
+    lenient: Lenient = False
     renamed: dict[str, str | None] = field(default_factory=dict)
 
     def list_named(self, role: str) -> dict[str, str | None]:
@@ -259,6 +323,20 @@ class DataColumns:
     ] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
+
+    @property
+    def file_options(self) -> FileOptions:
+        """How text files are written."""
+        return FileOptions(delimiter=self.delimiter, encoding=self.encoding)
+
+
+def split_key(text: str) -> tuple[str, ...]:
+    """Return the columns of a key, which commas separate.
+
+    >>> split_key("topic,id")
+    ('topic', 'id')
+    """
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
 
 
 def parse_delimiter(text: str | None) -> str | None:

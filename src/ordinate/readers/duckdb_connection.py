@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput
+from ordinate.errors import BadFile, BadInput
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
+ENCODING_HINT = "If it is in another encoding than UTF-8, such as Latin-1, pass --encoding latin-1."
+MEMORY_LIMIT = "1GB"  # that the engine may take; what does not fit goes to disk
 SMALL_PROCESS = 8 << 30  # bytes of address space
 OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
     "autoinstall_known_extensions": False,
@@ -39,7 +41,8 @@ def import_duckdb() -> Any:
 
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
-    connection = import_duckdb().connect(config=OFFLINE_SETTINGS | _fit_small_process())
+    settings = {"memory_limit": MEMORY_LIMIT} | OFFLINE_SETTINGS | _fit_small_process()
+    connection = import_duckdb().connect(config=settings)
     connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection
 
@@ -57,6 +60,13 @@ def _fit_small_process() -> dict[str, Any]:
     if most == RLIM_INFINITY or most > SMALL_PROCESS:
         return {}
     return {"threads": 1, "memory_limit": f"{most // 4}B"}
+
+
+def limit_memory(connection: Connection, memory: str | None, folder: Path) -> None:
+    """Let the engine take so much memory, or as much as usual, and spill into a folder."""
+    if memory is not None:
+        connection.execute(f"SET memory_limit = {quote_literal(memory)}")
+    connection.execute(f"SET temp_directory = {quote_literal(str(folder / 'spill'))}")
 
 
 @contextmanager
@@ -135,11 +145,15 @@ def _run_query(execute: Callable[[], T], name: str) -> T:
         return execute()
     except import_duckdb().Error as problem:
         message = str(problem).replace(str(Path(name).absolute()), name)
-        raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
+        raise BadFile(f"{name} cannot be read: {_extract_reason(message)}", name) from None
 
 
 def _extract_reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
+    if "Out of Memory" in message:
+        return "there is not enough memory for it."
+    if "don't know what type" in message:
+        return "its content is damaged."
     if "state machine" in message:
         return "a quote is not closed, or its line ends are mixed."
     if "Maximum line size" in message:
@@ -156,5 +170,5 @@ def _extract_reason(message: str) -> str:
             break
         reason.append(line[:80])
     text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(reason))[0][:300].rstrip(". ")
-    hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
+    hint = f" {ENCODING_HINT}" if "utf" in message.lower() else ""
     return f"{text}.{hint}"

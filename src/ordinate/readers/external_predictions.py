@@ -56,7 +56,7 @@ def read_external_predictions(
 
     A pattern stands for all files that it matches. Files are called by their stems.
     """
-    with connect() as connection, open_sources(connection, None, None) as reader:
+    with connect() as connection, open_sources(connection) as reader:
         found = [pair for path in paths for pair in reader.find_files(path)]
         refuse_duplicate_files(found, "it would be two systems")
         reading = _PredictionReader(connection, reader, columns)

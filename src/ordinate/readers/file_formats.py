@@ -9,24 +9,31 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ordinate.errors import BadInput, shorten, suggest_names
-from ordinate.readers.columns import parse_delimiter
+from ordinate.errors import BadFile, BadInput, OrdinateError, shorten, suggest_names
+from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
+    ENCODING_HINT,
     LONGEST_LINE,
     Connection,
+    limit_memory,
     quote_identifier,
     quote_literal,
     read_rows,
 )
 
+if TYPE_CHECKING:
+    from ordinate.readers.irregular_lines import Irregularity
+
+Reader = TypeVar("Reader", bound="FileReader")
 FORMATS_BY_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -41,8 +48,10 @@ COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
+FIRST_ROWS = 20  # of a text file, by which a header is told from a row
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # how a folder is called whose column is missing
 UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
 
 
@@ -57,36 +66,71 @@ class FileSource:
     parquet: Path | None = None  # where it lies, if it is a Parquet file
 
 
-@contextmanager
+@dataclass(frozen=True)
+class TextLayout:
+    """How a text file is written: where it lies, what cuts its lines, and its first rows."""
+
+    path: Path
+    compression: str
+    delimiter: str
+    quoted: bool
+    first_rows: list[list[str]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of its columns
+
+
 def open_sources(
-    connection: Connection,
-    delimiter: str | None,
-    encoding: str | None,
-    *,
-    longest_line: int = LONGEST_LINE,
-) -> "Iterator[FileReader]":
+    connection: Connection, options: FileOptions | None = None, **limits: int
+) -> "AbstractContextManager[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
+    if not getattr(options, "lenient", False):
+        return open_reader(connection, options or FileOptions(), FileReader, **limits)
+    from ordinate.readers.lenient_files import LenientReader  # noqa: PLC0415 - it is rare
+
+    return open_reader(connection, options or FileOptions(), LenientReader, **limits)
+
+
+@contextmanager
+def open_reader(
+    connection: Connection, options: FileOptions, reader_type: "type[Reader]", **limits: int
+) -> "Iterator[Reader]":
+    """Give a reader of files of a type; errors leave with the flag that may help."""
     with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-        yield FileReader(connection, Path(folder), delimiter, encoding, longest_line=longest_line)
+        limit_memory(connection, options.memory, Path(folder))
+        reader = reader_type(connection, Path(folder), options, **limits)
+        try:
+            yield reader
+        except OrdinateError as problem:
+            from ordinate.readers.file_problems import explain_problem  # noqa: PLC0415 - it is rare
+
+            problem.args = (explain_problem(problem, reader),)
+            raise
 
 
 class FileReader:
-    """Finds files, recognises them, and says how to read them."""
+    """Finds files, recognises them, and says how to read them.
+
+    Where bad lines are left out, `left_out` counts them.
+    """
+
+    left_out: "list[Irregularity] | None" = None
 
     def __init__(
         self,
         connection: Connection,
         folder: Path,
-        delimiter: str | None,
-        encoding: str | None,
+        options: FileOptions,
         *,
         longest_line: int = LONGEST_LINE,
     ) -> None:
-        self.connection, self.folder = connection, folder
-        self.delimiter, self.encoding = parse_delimiter(delimiter), encoding
+        self.connection, self.folder, self.options = connection, folder, options
+        self.delimiter, self.encoding = parse_delimiter(options.delimiter), options.encoding
+        self.quoted = options.quote != "none"
         self.longest_line = longest_line
         self.buffer_bytes = 2 * longest_line  # of a text file that DuckDB holds at a time
         self.copies = 0
+        self.paths: list[Path] = []  # of the files that were found
+        self.sources: list[FileSource] = []
+        self.texts: dict[str, TextLayout] = {}  # by what people call them
 
     def describe_files(self, paths: list[str]) -> list[FileSource]:
         """Return the files of names, patterns, and '-' for standard input, each described."""
@@ -98,6 +142,14 @@ class FileReader:
         refuse_duplicate_files(found, "its items would count twice")
         return found
 
+    def describe_left_out(self) -> tuple[str, ...]:
+        """Return a note on what was left out, if anything was."""
+        if not self.left_out:
+            return ()
+        from ordinate.readers.irregular_lines import list_irregularities  # noqa: PLC0415 - rare
+
+        return (f"Left out: {'; '.join(list_irregularities(self.left_out))}.",)
+
     # --- finding -----------------------------------------------------------------------------
 
     def find_files(self, text: str) -> list[tuple[str, Path]]:
@@ -105,9 +157,12 @@ class FileReader:
         if text == "-":
             return [("standard input", self._copy_stream(sys.stdin.buffer))]
         try:
-            if Path(text).exists():
+            if Path(text).is_dir() and self.options.hive:
+                matches = _list_partitions(Path(text))
+            elif Path(text).exists():
                 return [(text, Path(text))]
-            matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - takes any root
+            else:
+                matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - takes any root
         except (OSError, ValueError):
             matches = []
         if not matches:
@@ -136,6 +191,14 @@ class FileReader:
             raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
         if is_empty:
             raise BadInput(f"{name} is empty.")
+        self.paths.append(given)
+        source = self._describe_content(name, given, path)
+        if self.options.hive:
+            source = _add_folder_columns(source, given)
+        self.sources.append(source)
+        return source
+
+    def _describe_content(self, name: str, given: Path, path: Path) -> FileSource:
         compression = detect_compression(name, path)
         file_format = _detect_format(given, path, compression)
         if file_format == "parquet":
@@ -144,12 +207,14 @@ class FileReader:
         return (
             self._describe_json(name, path, compression)
             if file_format == "json"
-            else self._describe_delimited(name, path, compression, file_format)
+            else self.describe_delimited(name, path, compression, file_format)
         )
 
     def resolve_plain_file(self, path: Path) -> Path:
         """Return a path that DuckDB reads as it stands: no pipe, no pattern, no home folder."""
         if path.is_dir():
+            if any("=" in folder.name for folder in path.iterdir()):
+                raise BadInput(f"{path} is a folder of partitions. To read them, pass --hive.")
             raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
         if not path.is_file():
             with path.open("rb") as stream:
@@ -215,34 +280,59 @@ class FileReader:
             {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, _, _ in found},
         )
 
-    def _describe_delimited(
+    def describe_delimited(
         self, name: str, path: Path, compression: str, file_format: str
     ) -> FileSource:
-        usual = "\t" if file_format == "tsv" else None
-        columns = _read_header(name, path, compression, self.delimiter or usual)
-        names = [column or f"(column {k})" for k, column in enumerate(columns.names, start=1)]
-        twice = [column for column in names if names.count(column) > 1]
-        if twice:
-            raise BadInput(f"{name} has two columns named {shorten(twice[0])}. Rename one.")
-        types = ", ".join(f"c{k}: 'VARCHAR'" for k in range(len(names)))
+        """Describe a text file."""
+        delimiter = self.delimiter or ("\t" if file_format == "tsv" else "")
+        text = TextLayout(path, compression, delimiter, self.quoted)
+        text = self.name_columns(name, _read_first_rows(name, text))
+        quote = "'\"'" if text.quoted else "''"
+        types = ", ".join(f"c{k}: 'VARCHAR'" for k in range(len(text.names)))
         sql = (
-            f"read_csv({quote_literal(str(path))}, auto_detect=false, header=true, nullstr='', "
-            f"delim={quote_literal(columns.delimiter)}, quote='\"', escape='\"', "
+            f"read_csv({quote_literal(str(path))}, auto_detect=false, nullstr='', "
+            f"header={str(not self.options.columns).lower()}, "
+            f"delim={quote_literal(text.delimiter)}, quote={quote}, escape={quote}, "
             f"compression='{compression}', max_line_size={self.longest_line}, "
             f"buffer_size={self.buffer_bytes}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
-        sql = f"{sql}{self._choose_reader(name, path, compression, sql)})"
-        return FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
+        rows_are_lines = _rows_are_lines(text, self.longest_line)
+        sql = f"{sql}{'' if rows_are_lines else self._choose_reader(name, text, sql)})"
+        source = FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(text.names)})
+        if not rows_are_lines and self.options.quote is None:
+            from ordinate.readers.file_problems import (  # noqa: PLC0415 - it is rare
+                refuse_stray_quotes,
+            )
 
-    def _choose_reader(self, name: str, path: Path, compression: str, sql: str) -> str:
+            refuse_stray_quotes(self, source, text)
+        return source
+
+    def name_columns(self, name: str, text: TextLayout) -> TextLayout:
+        """Return a text file with the names of its columns: those given, or its first row."""
+        first, given = text.first_rows[0], list(self.options.columns)
+        if given and len(given) != len(first):
+            raise BadInput(
+                f"{name} has {len(first)} columns, and --columns names {len(given)}: "
+                f"{', '.join(map(shorten, given))}."
+            )
+        usual = [column or f"(column {k})" for k, column in enumerate(first, start=1)]
+        self.texts[name] = text = replace(text, names=given or usual)
+        twice = [column for column in text.names if text.names.count(column) > 1]
+        if twice:
+            raise BadFile(
+                f"{name} has two columns named {shorten(twice[0])}. Rename one.", name, twice[0]
+            )
+        return text
+
+    def _choose_reader(self, name: str, text: TextLayout, sql: str) -> str:
         """Return how DuckDB reads a text file: with readers in parallel, or with one alone.
 
         In parallel it refuses some texts with line breaks in quotes, and loses a last row that is
         longer than a buffer. One reader alone does neither, but loses a last row whose quote is
         not closed, which a lax reader counts.
         """
-        small = compression == "uncompressed" and path.stat().st_size <= self.buffer_bytes
-        if small or _rows_are_lines(path, compression, self.longest_line):
+        packed = text.compression != "uncompressed"
+        if not packed and text.path.stat().st_size <= self.buffer_bytes:
             return ""
         alone = ", parallel=false"
         strict, lax = (
@@ -250,45 +340,50 @@ class FileReader:
             for more in ("", ", strict_mode=false")
         )
         if strict != lax:
-            raise BadInput(f"{name} cannot be read: a quote is not closed.")
+            raise BadFile(f"{name} cannot be read: a quote is not closed.", name)
         return alone
 
 
-@dataclass(frozen=True)
-class _Header:
-    names: list[str]
-    delimiter: str
-
-
-def _read_header(name: str, path: Path, compression: str, delimiter: str | None) -> _Header:
-    """Return the names in the first line of a text file."""
+def _read_first_rows(name: str, text: TextLayout) -> TextLayout:
+    """Return a text file with its delimiter and its first rows."""
+    rows: list[list[str]] = []
     try:
-        with open_unpacked(path, compression) as raw:
+        with open_unpacked(text.path, text.compression) as raw:
             if b"\0" in raw.read(HEAD_BYTES):
                 raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
-        if delimiter is None:
-            with open_unpacked(path, compression) as raw, _decode_stream(raw) as text:
-                delimiter = detect_delimiter([text.readline() for _ in range(DELIMITER_LINES)])
-        with open_unpacked(path, compression) as raw, _decode_stream(raw) as text:
-            names = next(csv.reader(text, delimiter=delimiter), [])
+        if not text.delimiter:
+            with decode_text(text) as file:
+                lines = [file.readline() for _ in range(DELIMITER_LINES)]
+            text = replace(text, delimiter=detect_delimiter(lines, quoted=text.quoted))
+        with decode_text(text) as file:
+            cells = read_cells(file, text.delimiter, quoted=text.quoted)
+            rows.extend(islice(cells, FIRST_ROWS))
     except UnicodeDecodeError:
-        raise BadInput(
-            f"{name} is not UTF-8. Pass its --encoding, such as latin-1 or cp1252."
-        ) from None
+        raise BadInput(f"{name} is not UTF-8. {ENCODING_HINT}") from None
     except csv.Error as problem:
-        raise BadInput(f"The header line of {name} cannot be read: {problem}.") from None
-    if not any(names):
+        if not rows:
+            raise BadInput(f"The header line of {name} cannot be read: {problem}.") from None
+    if not rows or not any(rows[0]):
         raise BadInput(f"{name} has no header line.")
-    return _Header(names, delimiter)
+    return replace(text, first_rows=rows)
 
 
-def _rows_are_lines(path: Path, compression: str, longest_line: int) -> bool:
+def read_cells(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bool = False) -> Any:
+    """Return a reader of the rows of a text."""
+    if not quoted:
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
+def _rows_are_lines(text: TextLayout, longest_line: int) -> bool:
     """Tell whether each row is one line that is not too long: no line break stands in quotes.
 
     A break is outside of quotes if the quotes before it are even in number.
     """
     quotes = 0
-    with open_unpacked(path, compression) as file:
+    if not text.quoted:
+        return True
+    with open_unpacked(text.path, text.compression) as file:
         while chunk := file.read(longest_line // 2):
             data = np.frombuffer(chunk, np.uint8)
             breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
@@ -301,17 +396,19 @@ def _rows_are_lines(path: Path, compression: str, longest_line: int) -> bool:
     return quotes % 2 == 0
 
 
-def _decode_stream(raw: IO[bytes]) -> io.TextIOWrapper:
+def decode_text(text: "TextLayout") -> io.TextIOWrapper:
+    """Open the text of a file that is in UTF-8 by now."""
+    raw = open_unpacked(text.path, text.compression)
     return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
-def detect_delimiter(lines: list[str]) -> str:
+def detect_delimiter(lines: list[str], *, quoted: bool = True) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
     def count_columns(delimiter: str) -> tuple[int, int]:
         sizes: list[int] = []
         with suppress(csv.Error):  # of a field that is longer than the module takes: a long text
-            sizes += (len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
+            sizes += (len(row) for row in read_cells(lines, delimiter, quoted=quoted) if row)
         same = len(set(sizes)) == 1 and sizes[0] > 1
         return sizes[0] if same else 0, sizes[0] if sizes else 0
 
@@ -389,6 +486,35 @@ def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:
         if path.resolve() in seen:
             raise BadInput(f"{name} is named twice: {reason}.")
         seen.add(path.resolve())
+
+
+def _list_partitions(folder: Path) -> list[str]:
+    """Return the files in a folder and those below it, but for hidden ones."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [
+        str(path)
+        for path in files
+        if not any(part[0] in "._" for part in path.relative_to(folder).parts)
+        and FORMATS_BY_SUFFIX.keys() & {suffix.lower() for suffix in path.suffixes}
+    ]
+
+
+def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
+    """Return a file with the columns that its folders name, as in language=de."""
+    from urllib.parse import unquote  # noqa: PLC0415 - it is rare
+
+    parts = (part.partition("=") for part in path.parts[:-1])
+    found = {unquote(column): unquote(value) for column, mark, value in parts if column and mark}
+    for column in found.keys() & source.columns.keys():
+        raise BadInput(
+            f"{source.name} has a column {shorten(column)}, and its folder names one, too. To take "
+            "that of the file, pass --no-hive; or rename the folder."
+        )
+    values = {
+        column: "CAST(NULL AS VARCHAR)" if value == NO_PARTITION else quote_literal(value)
+        for column, value in found.items()
+    }
+    return replace(source, columns=source.columns | values)
 
 
 def _suggest_files(text: str) -> str:

@@ -20,7 +20,6 @@ from ordinate.readers.text_lines import (
     INVALID_BYTE_MARK,
     LineReader,
     NamedFile,
-    build_split_sql,
     format_excerpt,
 )
 from ordinate.scale.encoding import OFF_SCALE_CODE
@@ -71,17 +70,23 @@ def refuse_irregularities(irregular: Sequence[Irregularity]) -> None:
     """Say what is irregular, in all files together, if anything is."""
     if not irregular:
         return
-    by_kind = [[entry for entry in irregular if entry.kind == kind] for kind in KINDS]
-    listed = [_format_irregularity(entries) for entries in by_kind if entries]
+    listed = list_irregularities(irregular)
     further = len(listed) - MOST_KINDS_LISTED
     more = f"; and {further} more kinds" if further > 0 else ""
     total = sum(entry.count for entry in irregular)
-    hint = " Pass --encoding if a file is not UTF-8." if by_kind[0] else ""
+    is_encoded = any(entry.kind == IrregularityKind.ENCODING for entry in irregular)
+    hint = " Pass --encoding if a file is not UTF-8." if is_encoded else ""
     raise BadInput(
         f"The files have {total:,} irregular {'line or id' if total == 1 else 'lines or ids'}: "
         f"{'; '.join(listed[:MOST_KINDS_LISTED])}{more}. Correct the files, or pass lenient=True "
         f"(--lenient) to leave these lines out and evaluate the rest.{hint}"
     )
+
+
+def list_irregularities(irregular: Sequence[Irregularity]) -> list[str]:
+    """Return the kinds, in all files together, with their counts and first examples."""
+    by_kind = ([entry for entry in irregular if entry.kind == kind] for kind in KINDS)
+    return [_format_irregularity(entries) for entries in by_kind if entries]
 
 
 def _format_irregularity(entries: list[Irregularity]) -> str:
@@ -220,18 +225,12 @@ class LineChecker:
     def read_file(self, file: NamedFile, named: NamedColumns) -> ColumnLayout:
         """Keep test case, id and value of each line in the engine, and return where they stood."""
         self.file, path = file
-        first = self.lines.store_lines(self.file, path)
+        first = self.lines.store_lines(self.file, *self.lines.resolve_text(self.file, path))
         delimiter = self.lines.detect_delimiter(path, first)
-        names = detect_header(first[0], delimiter, named)
-        if names is not None:
-            self.query(
-                "DELETE FROM lines WHERE line <= (SELECT min(line) FROM lines WHERE text <> '')"
-            )
-            self.lines.join_quoted_lines(delimiter, len(names))
-        self.query(
-            "CREATE OR REPLACE TEMP TABLE split_lines AS SELECT line, text, "
-            f"{build_split_sql(delimiter)} AS fields FROM lines WHERE text <> ''"
-        )
+        given = list(self.lines.options.columns)
+        names = given or detect_header(first[0], delimiter, named)
+        width = None if names is None else len(names)
+        self.lines.split_lines(delimiter, width, header=names is not None and not given)
         layout = (
             find_layout_by_header(self.file, names, named)
             if names is not None
@@ -272,7 +271,7 @@ class LineChecker:
         )
         checked = build_line_check_sql(none, by_test_case=by_test_case)
         self.query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
-        self._count_irregular_lines()
+        self.irregular += count_irregular_lines(self.connection, "FROM checked", self.file)
         arrays = read_arrays(
             self.connection,
             f"SELECT place, coalesce(max(code) FILTER (kind IS NULL), {none}) AS code "
@@ -283,17 +282,6 @@ class LineChecker:
         has_line = np.zeros(self.known_items, bool)
         item_codes[arrays["place"]], has_line[arrays["place"]] = arrays["code"], True
         return item_codes, has_line
-
-    def _count_irregular_lines(self) -> None:
-        rows = self.query(
-            "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) FROM checked "
-            "WHERE kind IS NOT NULL GROUP BY kind"
-        )
-        entries = (
-            Irregularity(self.file, IrregularityKind(kind), count, line, format_excerpt(text))
-            for kind, count, line, text in rows
-        )
-        self.irregular += sorted(entries, key=lambda entry: KINDS.index(entry.kind))
 
     def count_missing_items(self, lacking: Array) -> None:
         """Count known items that the file lacks."""
@@ -328,10 +316,25 @@ class LineChecker:
         return read_rows(self.connection, query, self.file)
 
 
+def count_irregular_lines(connection: Connection, lines: str, file: str) -> list[Irregularity]:
+    """Return the irregular lines of a query, by their kinds."""
+    rows = read_rows(
+        connection,
+        "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) "
+        f"FROM ({lines}) WHERE kind IS NOT NULL GROUP BY kind",
+        file,
+    )
+    entries = [
+        Irregularity(file, IrregularityKind(kind), count, line, format_excerpt(text))
+        for kind, count, line, text in rows
+    ]
+    return sorted(entries, key=lambda entry: KINDS.index(entry.kind))
+
+
 def build_line_values_sql(layout: ColumnLayout) -> str:
     """Return SQL for the test case, the id and the value of each line of `split_lines`."""
     case = "NULL" if layout.test_case is None else f"fields[{layout.test_case}]"
-    kind = _build_first_kind_sql(
+    kind = build_first_kind_sql(
         {
             IrregularityKind.ENCODING: f"contains(text, {quote_literal(INVALID_BYTE_MARK)})",
             IrregularityKind.QUOTES: "fields IS NULL",
@@ -356,7 +359,7 @@ def build_line_check_sql(none: int, *, by_test_case: bool) -> str:
         f"FROM ({_build_single_line_check_sql(none, by_test_case=by_test_case)}) "
         "WINDOW again AS (PARTITION BY place, kind IS NULL ORDER BY line)"
     )
-    again = _build_first_kind_sql(
+    again = build_first_kind_sql(
         {
             IrregularityKind.REPEATED: "turn > 1 AND code = first",
             IrregularityKind.CONTRADICTING: "turn > 1",
@@ -374,7 +377,7 @@ def _build_single_line_check_sql(none: int, *, by_test_case: bool) -> str:
     The join has nothing but equalities: older engines compare all pairs of lines for any other.
     """
     same = " AND known_items.test_case = line_values.test_case" if by_test_case else ""
-    kind = _build_first_kind_sql(
+    kind = build_first_kind_sql(
         {
             IrregularityKind.UNKNOWN: "place IS NULL",
             IrregularityKind.VALUE: f"code IS NULL OR code = {none}",
@@ -388,7 +391,7 @@ def _build_single_line_check_sql(none: int, *, by_test_case: bool) -> str:
     )
 
 
-def _build_first_kind_sql(kinds: dict[IrregularityKind, str]) -> str:
+def build_first_kind_sql(kinds: dict[IrregularityKind, str]) -> str:
     """Return SQL for the first kind whose condition holds, or NULL."""
     cases = [f"WHEN {condition} THEN {quote_literal(kind)}" for kind, condition in kinds.items()]
     return f"CASE {' '.join(cases)} END"

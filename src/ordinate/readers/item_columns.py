@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.columns import FileOptions, RegressionColumns
 from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import build_label_sql, build_number_sql, resolve_column
@@ -83,8 +83,7 @@ def _select_cells(column: Any, mask: Array) -> Any:
 def read_columns(
     paths: list[str],
     names: Sequence[str],
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    options: FileOptions | None = None,
     *,
     labels: Sequence[str] = (),
     most_rows: int = MOST_ROWS,
@@ -93,7 +92,7 @@ def read_columns(
 
     `labels` are columns that are read as strings, whatever they hold.
     """
-    with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
+    with connect() as connection, open_sources(connection, options) as reader:
         return read_sources(connection, reader.describe_files(paths), names, labels, most_rows)
 
 
@@ -241,9 +240,7 @@ def read_items(
     optional = (columns.lower, columns.upper, columns.weights)
     needed = [found.target, found.predicted, *(name for name in optional if name is not None)]
     labels = [name for name in (columns.groups, columns.by) if name is not None]
-    table = read_columns(
-        paths, [*needed, *further], columns.delimiter, columns.encoding, labels=labels
-    )
+    table = read_columns(paths, [*needed, *further], columns, labels=labels)
     cells = {name: _convert_to_numbers(table[name]) for name in needed}
     mask = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
     if columns.groups is not None:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, UnequalLengths, shorten
+from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten
 from ordinate.readers.column_names import check_column, find_column
-from ordinate.readers.columns import LabelColumns
+from ordinate.readers.columns import LabelColumns, split_key
 from ordinate.readers.duckdb_connection import (
     Connection,
     quote_identifier,
@@ -20,6 +20,9 @@ from ordinate.readers.duckdb_connection import (
 from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
 from ordinate.readers.file_formats import FileSource
 from ordinate.readers.items import GOLD, NTH, PREDICTED, SUBGROUP, Table
+
+if TYPE_CHECKING:
+    from ordinate.readers.irregular_lines import Irregularity
 
 LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
@@ -132,7 +135,10 @@ class FileItems:
 
 
 class QueryPlanner:
-    """Finds the columns in the files, and writes the queries."""
+    """Finds the columns in the files, and writes the queries.
+
+    `left_out` counts rows of repeated ids, which are an error without it.
+    """
 
     def __init__(
         self,
@@ -140,10 +146,13 @@ class QueryPlanner:
         gold_files: list[FileSource],
         files: list[FileSource],
         columns: LabelColumns,
+        left_out: "list[Irregularity] | None" = None,
     ) -> None:
-        self.connection, self.columns = connection, columns
+        self.connection, self.columns, self.left_out = connection, columns, left_out
         if (columns.id or columns.row_order) and not gold_files:
             raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+        if columns.row_order and left_out is not None:
+            raise BadInput("--lenient leaves rows out, so join the files by --id, not --row-order.")
         if columns.id and columns.row_order:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
@@ -197,7 +206,8 @@ class QueryPlanner:
         for source in sources:
             selected = [f"{build_label_sql(source, column)} AS {name}"]
             if not self.columns.row_order:
-                selected.append(f"{build_label_sql(source, self._id_column)} AS id")
+                selected.append(f"{build_key_sql(source, self._id_column)} AS id")
+            selected.append(f"{quote_literal(source.name)} AS {name}_file")
             for extra, name_in_file in self.columns.extras.items():
                 there = name_in_file in source.columns
                 sql = self._build_extra_sql(source, extra, name_in_file) if there else "NULL"
@@ -210,15 +220,16 @@ class QueryPlanner:
             if not any(column in source.columns for source in (*self.gold_files, *self.files)):
                 resolve_column(self.gold_files[0], column)  # says what is there
         merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
+        merged += [f", {name}_file" for name in (GOLD, PREDICTED)]
         left = self._build_side_sql(self.gold_files, self.gold, "gold")
         if self.columns.groups:
             left, merged = f"SELECT *, {ROW_NUMBER_SQL} FROM ({left})", [*merged, ", nth"]
         return left, self._build_side_sql(self.files, self.predicted, "predicted"), "".join(merged)
 
     def _join_by_id(self) -> ItemQuery:
-        self._check_ids(self.gold_files)
-        self._check_ids(self.files)
         left, right, extras = self._build_sides_sql()
+        left = self._check_ids(self.gold_files, left, GOLD)
+        right = self._check_ids(self.files, right, PREDICTED)
         return ItemQuery(
             "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
@@ -256,10 +267,15 @@ class QueryPlanner:
             )
         return self.columns.id
 
-    def _check_ids(self, sources: list[FileSource]) -> None:
-        ids = [f"SELECT {build_label_sql(s, self._id_column)} AS id FROM {s.sql}" for s in sources]
-        names = ", ".join(source.name for source in sources)
-        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id_column)
+    def _check_ids(self, sources: list[FileSource], rows: str, label: str) -> str:
+        """Return SQL for the rows of one side, each of which has an id of its own."""
+        name = ", ".join(source.name for source in sources)
+        if self.left_out is not None:
+            from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
+
+            return keep_first_ids(self.connection, rows, label, name, self.left_out)
+        check_ids(self.connection, rows, name, self._id_column)
+        return rows
 
     def _count_rows(self, sources: list[FileSource]) -> int:
         counts = (
@@ -289,16 +305,29 @@ def build_number_sql(name: str) -> str:
     return f"coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) AS {name}"
 
 
-def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
+def build_key_sql(source: FileSource, column: str) -> str:
+    """Return SQL for an id: of one column, or of several, which commas separate.
+
+    Where a part has commas or quotes of its own it stands in quotes, so that keys stay apart.
+    """
+    if column in source.columns or "," not in column:
+        return build_label_sql(source, column)
+    parts = [build_label_sql(source, name) for name in split_key(column)]
+    quoted = "concat('\"', replace({0}, '\"', '\"\"'), '\"')"
+    part = f"CASE WHEN regexp_matches({{0}}, '[,\"]') THEN {quoted} ELSE {{0}} END"
+    return f"({' || chr(44) || '.join(part.format(sql) for sql in parts)})"
+
+
+def check_ids(connection: Connection, rows: str, name: str, column: str) -> None:
     """Refuse ids of a query that are missing or occur twice."""
     query = (
-        f"SELECT id, count(*) FROM ({ids}) GROUP BY id "
+        f"SELECT id, count(*) FROM ({rows}) GROUP BY id "
         "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
     )
     for found, times in read_rows(connection, query, name):
         if found is None:
-            raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
-        raise BadInput(f"{name}: the id {shorten(found)} occurs {times:,} times.")
+            raise BadIds(f"{name}: {times:,} rows have no id in column {column!r}.")
+        raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times.")
 
 
 def make_names_distinct(*names: str) -> tuple[str, ...]:

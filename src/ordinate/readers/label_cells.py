@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadWeights, NoItems
-from ordinate.readers.expressions import ALWAYS, Expression, column
+from ordinate.readers.expressions import ALWAYS, COUNT, Expression, column
 from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, is_wrong_weight
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
@@ -18,34 +18,65 @@ from ordinate.scale.encoding import make_off_scale_error
 from ordinate.scale.labels import is_missing, normalize_label
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
+if TYPE_CHECKING:
+    from ordinate.readers.irregular_lines import Irregularity
+
 MOST_LABELS = 500  # looked for in one query
 
 
 class LabelSpelling:
-    """From labels to levels, by the names that labels get first."""
+    """From labels to levels, by the names that labels get first.
 
-    def __init__(self, renamed: Mapping[str, str | None]) -> None:
-        self.renamed = renamed
-        self.missing_labels = [label for label, level in renamed.items() if is_missing(level)]
+    `left_out` counts labels that are off the scale, which are an error without it.
+    """
+
+    def __init__(
+        self,
+        renamed: Mapping[str, str | None],
+        left_out: "list[Irregularity] | None" = None,
+    ) -> None:
+        self.renamed, self.left_out = renamed, left_out
+        self.off_scale: set[str] = set()  # labels that are left out
+
+    @property
+    def missing_labels(self) -> list[str]:
+        """The labels that stand for a missing one."""
+        return [label for label, level in self.renamed.items() if is_missing(level)]
+
+    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> bool:
+        """Take labels for missing ones, if such are left out, and count them."""
+        if self.left_out is None:
+            return False
+        from ordinate.readers.lenient_files import count_off_scale_labels  # noqa: PLC0415 - rare
+
+        self.off_scale.update(map(normalize_label, labels))
+        count_off_scale_labels(self.left_out, place, example, count)
+        return True
 
     def rename_label(self, label: Any) -> Any:
         """Return the label under its new name, where it has one."""
-        return label if label is None else self.renamed.get(normalize_label(label), label)
+        if label is None or normalize_label(label) in self.off_scale:
+            return None
+        return self.renamed.get(normalize_label(label), label)
 
     def find_scale(self, declared: Scale | None, labels: Iterable[Any], notes: list[str]) -> Scale:
         """Return the declared scale, or the one preset that fits, with a note."""
         if declared is not None:
             return declared
-        seen: set[Any] = {self.rename_label(label) for label in labels}
-        scale = find_preset(lambda: {level for level in seen if not is_missing(level)})
-        notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
+        renamed: set[Any] = {self.rename_label(label) for label in labels}
+        seen = {level for level in renamed if not is_missing(level)}
+        scale = find_preset(lambda: seen)
+        fit = "every label seen is" if seen <= set(scale.labels) else "most labels seen are"
+        notes.append(f"No scale was declared: {fit} on the preset {scale.preset!r}.")
         return scale
 
     def find_off_scale_labels(self, scale: Scale, labels: Iterable[Any]) -> list[Any]:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
         strange = (x for x in known if encode_label(scale, self.rename_label(x)) > len(scale))
-        return sorted(strange, key=str)
+        return sorted(
+            {*strange, *(x for x in known if normalize_label(x) in self.off_scale)}, key=str
+        )
 
     def encode_labels(self, scale: Scale, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
@@ -79,9 +110,12 @@ class RowLocator:
         if labels:
             strange = column(role).is_in(labels[:MOST_LABELS])
             place, found = self.find_cells(strange, column(role), 1)[0]
-            raise make_off_scale_error(
-                scale, self.spelling.rename_label(found), f"{place} of column {title!r}"
-            )
+            if self.items.keyed:  # the labels of one item are from two files
+                place += f" of {self.find_cells(strange, column(f'{role}_file'), 1)[0][1]}"
+            place += f" of column {title!r}"
+            count = self.items.sum_by([], {"items": COUNT}, column(role).is_in(labels))
+            if not self.spelling.leave_out(labels, place, found, int(count["items"].sum())):
+                raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
 
     def refuse_no_items(self, verb: str) -> None:
         """Say why there is nothing to work on."""

@@ -32,18 +32,21 @@ def count_files(
     """
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
         watch(connection),
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        planner = QueryPlanner(connection, gold_files, reader.describe_files(paths), columns)
+        files = reader.describe_files(paths)
+        planner = QueryPlanner(connection, gold_files, files, columns, reader.left_out)
         found = planner.build_items()
-        spelling = LabelSpelling(columns.renamed)
+        spelling = LabelSpelling(columns.renamed, reader.left_out)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
         check_groups(reading.cells.clusters.values)
         data = reading.read(scale, missing)
         if items is not None:
             wrong, unanswered = reading.list_disagreements(data.matrix.scale)
             write_disagreements(connection, found.parts, wrong, unanswered, items)
-    names = tuple(source.name for source in (*gold_files, *planner.files))
-    return replace(data, files=names, notes=(*planner.notes, *data.notes))
+    names = tuple(source.name for source in (*gold_files, *files))
+    return replace(
+        data, files=names, notes=(*planner.notes, *data.notes, *reader.describe_left_out())
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.readers.columns import FileOptions
 from ordinate.readers.duckdb_connection import (
     Connection,
     connect,
@@ -77,7 +78,8 @@ def read_numeric_table(
     none is an error, with its row. A column of numbers such as 3,1 or 1,234.5 or 3.1% is an error,
     too: it is neither guessed what they mean, nor is the column left out without a word.
     """
-    with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
+    options = FileOptions(delimiter=delimiter, encoding=encoding)
+    with connect() as connection, open_sources(connection, options) as reader:
         sources = reader.describe_files([path])
         if len(sources) != 1:
             raise BadInput(f"{shorten(path)} stands for {len(sources)} files: name one of them.")
@@ -252,7 +254,8 @@ def read_column_names(
     path: str, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
-    with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
+    options = FileOptions(delimiter=delimiter, encoding=encoding)
+    with connect() as connection, open_sources(connection, options) as reader:
         return tuple(_describe_source(connection, reader, path).columns)
 
 
@@ -279,7 +282,7 @@ def read_matrix(
     columns_per_block: int = COLUMNS_PER_BLOCK,
 ) -> FeatureMatrix:
     """Return columns of a file as a matrix; a cell that is no finite number is an error."""
-    with connect() as connection, open_sources(connection, None, None) as reader:
+    with connect() as connection, open_sources(connection) as reader:
         source = _describe_source(connection, reader, path)
         n = int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
         dtype = np.float32 if _is_single_precision(connection, source, names) else np.float64

@@ -58,7 +58,7 @@ def read_probability_rows(
     notes: list[str] = []
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
     ):
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
         needed = (columns.gold is not None and fit is None, True)
@@ -147,7 +147,7 @@ def read_probability_items(
     notes: list[str] = []
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
     ):
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
@@ -157,6 +157,7 @@ def read_probability_items(
         weights = [columns.weights] if columns.weights else []
         table = read_sources(connection, sources, weights, list(labels.values()))
         rows = _read_numbers(connection, sources, named)
+        notes += reader.describe_left_out()
     arguments: dict[str, Any] = {
         **{role: table.labels[name] for role, name in labels.items()},
         "probabilities": rows,

@@ -39,7 +39,6 @@ from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
 
 MEDIAN = "median"  # a constant prediction
-MEMORY_LIMIT = "1GB"  # that the engine may take; the rest goes to disk
 MATCH_COUNTS = ("matched", "missing", "unknown")
 USUAL_COLUMN_NAMES = {
     "target": ("target", "targets", "y", "y_true", "true", "truth", "actual", "observed", "gold"),
@@ -91,12 +90,12 @@ def sum_files(
     require_both_bounds(columns.lower, columns.upper)
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
         watch(connection),
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         planner = _plan_queries(connection, gold_files, reader.describe_files(paths), columns)
-        _configure_engine(connection, reader.folder, planner.files[0].name)
+        connection.execute("SET TimeZone='UTC'")  # times without a zone are all of the same one
         sides = SIDES if gold_files else FILE_SIDES
         items, titles = planner.build_items(), planner.list_titles()
         reading = _RegressionReader(items, titles, sides | BOUNDS, histogram=histogram)
@@ -139,18 +138,6 @@ def _check_constants(given: Mapping[str, float | None]) -> dict[str, float | Non
         if value is not None and not math.isfinite(value):
             raise BadOption(f"The constant prediction {name!r} is {value}, not a finite number.")
     return dict(given) if TRAIN_MEAN in given else {TARGET_MEAN: None, **given}
-
-
-def _configure_engine(connection: Connection, folder: Path, name: str) -> None:
-    """Keep what does not fit into memory in the folder of temporary copies."""
-    settings = {
-        "memory_limit": quote_literal(MEMORY_LIMIT),
-        "temp_directory": quote_literal(str(folder / "spill")),
-        "TimeZone": "'UTC'",  # times without a zone are all of the same one
-        "enable_progress_bar_print": "false",
-    }
-    for setting, value in settings.items():
-        read_rows(connection, f"SET {setting}={value}", name)
 
 
 # --- columns of files ----------------------------------------------------------------------------

@@ -44,7 +44,6 @@ from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_la
 
 Array = NDArray[Any]
 BLOCKS_PER_CHUNK = 8  # blocks of rows that leave the engine together
-MEMORY_LIMIT = "400MB"  # that the engine may take for rows on their way
 
 
 @dataclass(frozen=True)
@@ -75,18 +74,17 @@ def count_probabilities(
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
         watch(connection),
     ):
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
         named_columns = replace(columns, predicted=found[0], probabilities=found)
-        planner = QueryPlanner(
-            connection, [_drop_columns(g, found) for g in gold_files], files, named_columns
-        )
+        others = [_drop_columns(source, found) for source in gold_files]
+        planner = QueryPlanner(connection, others, files, named_columns, reader.left_out)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
-        spelling = LabelSpelling(columns.renamed)
+        spelling = LabelSpelling(columns.renamed, reader.left_out)
         titles = {GOLD: planner.gold, **weight}
         items = planner.build_items()
         cells = CountedCells(items, titles, [GOLD], spelling, "evaluate")
@@ -100,7 +98,7 @@ def count_probabilities(
         summary = reading.summarize(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
-    notes = (*planner.notes, *cells.notes)
+    notes = (*planner.notes, *cells.notes, *reader.describe_left_out())
     return ReliabilityData(summary, planner.gold, in_order, names, notes, cells.match_counts)
 
 
@@ -172,7 +170,6 @@ class _BlockReader:
     def store_rows(self, folder: Path) -> None:
         """Store numbers on disk, and refuse cells that are none."""
         name = self.items[0].name
-        read_rows(self.connection, f"SET memory_limit='{MEMORY_LIMIT}'", name)
         read_rows(self.connection, f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk", name)
         numbers = [build_number_sql(f"p{k}") for k in range(len(self.names))]
         weight = [f"{WEIGHT_SQL} AS weight"] if WEIGHT in self.cells.titles else []

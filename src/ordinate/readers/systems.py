@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ordinate.readers.item_query import (
     WEIGHT_SQL,
     FileItems,
     ItemQuery,
+    build_key_sql,
     build_label_sql,
     check_ids,
     resolve_column,
@@ -34,11 +35,14 @@ from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.readers.panels import PanelData, PanelReader, name_sides, refuse_silent_systems
 from ordinate.scale import Scale
-from ordinate.scale.encoding import OFF_SCALE_CODE, Groups, make_off_scale_error
+from ordinate.scale.encoding import Groups, make_off_scale_error
 from ordinate.summaries import Panel
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy, make_missing_groups_error
+
+if TYPE_CHECKING:
+    from ordinate.readers.irregular_lines import Irregularity
 
 Array = NDArray[Any]
 
@@ -60,7 +64,7 @@ def count_systems(
     """
     with (
         connect() as connection,
-        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        open_sources(connection, columns) as reader,
         watch(connection),
     ):
         files = reader.find_distinct_files(paths)
@@ -69,8 +73,9 @@ def count_systems(
             admit(len(columns.systems) or runs)
         sources = [reader.describe_file(name, path) for name, path in files]
         read = _read_columns if columns.systems else _read_runs
-        data = read(connection, sources, columns, scale, missing)
-    return replace(data, files=tuple(x.name for x in sources))
+        data = read(connection, sources, columns, scale, missing, reader.left_out)
+    names = tuple(source.name for source in sources)
+    return replace(data, files=names, notes=(*data.notes, *reader.describe_left_out()))
 
 
 # --- columns of one file --------------------------------------------------------------------------
@@ -82,6 +87,7 @@ def _read_columns(
     columns: SystemColumns,
     scale: Scale | None,
     missing: MissingPolicy,
+    left_out: "list[Irregularity] | None",
 ) -> PanelData:
     """Read systems side by side, in one file or in several with the same columns."""
     if columns.id is not None or columns.predicted is not None:
@@ -98,7 +104,8 @@ def _read_columns(
         for source in sources
     ]
     items = FileItems(connection, queries, ordered=columns.groups is not None)
-    reading = PanelReader(items, sides, columns.others, LabelSpelling(columns.renamed))
+    spelling = LabelSpelling(columns.renamed, left_out)
+    reading = PanelReader(items, sides, columns.others, spelling)
     panel = reading.read(scale, missing)
     return PanelData(panel, gold, notes=(*notes, *reading.cells.notes))
 
@@ -124,9 +131,10 @@ def _read_runs(
     columns: SystemColumns,
     scale: Scale | None,
     missing: MissingPolicy,
+    left_out: "list[Irregularity] | None",
 ) -> PanelData:
     """Read gold from the first file, and a run from each further one."""
-    runs = _RunReader(connection, sources, columns)
+    runs = _RunReader(connection, sources, columns, left_out)
     panel = runs.read(scale, missing)
     return PanelData(panel, runs.gold, match_counts=runs.match_counts, notes=tuple(runs.notes))
 
@@ -135,7 +143,11 @@ class _RunReader:
     """Gold in the first file, and a run in each further one, joined by an id."""
 
     def __init__(
-        self, connection: Connection, sources: list[FileSource], columns: SystemColumns
+        self,
+        connection: Connection,
+        sources: list[FileSource],
+        columns: SystemColumns,
+        left_out: "list[Irregularity] | None",
     ) -> None:
         gold, *runs = sources
         if not runs:
@@ -147,7 +159,7 @@ class _RunReader:
             )
         self.connection, self.columns = connection, columns
         self.notes: list[str] = []
-        self.spelling = LabelSpelling(columns.renamed)
+        self.spelling = LabelSpelling(columns.renamed, left_out)
         self.gold = find_column("gold", columns.gold, gold, self.notes)
         self.id, self.file = columns.id, gold.name
         self.match_counts: dict[str, dict[str, int]] = {}
@@ -163,10 +175,9 @@ class _RunReader:
 
     def _store_gold(self, gold: FileSource) -> None:
         """Keep the items in the engine: all of them, and those that have a weight."""
-        further = [f"{build_label_sql(gold, self.id)} AS id", ROW_NUMBER_SQL, "true AS in_gold"]
+        further = [f"{build_key_sql(gold, self.id)} AS id", ROW_NUMBER_SQL, "true AS in_gold"]
         selected = _select_columns(gold, self.columns, {GOLD: self.gold}, *further)
-        self._query(f"CREATE TEMP TABLE given_items AS {selected}")
-        check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
+        self._store_rows("given_items", selected, GOLD)
         items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
         known = FileItems(self.connection, [items])
         self.places = RowLocator(known, self.spelling, self.columns.weights)
@@ -185,9 +196,8 @@ class _RunReader:
         """Read one run: its predictions for the items of gold."""
         self.file = run.name
         title = find_column("predicted", self.columns.predicted, run, self.notes)
-        selected = f"{build_label_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
-        self._query(f"CREATE OR REPLACE TEMP TABLE run_items AS SELECT {selected} FROM {run.sql}")
-        check_ids(self.connection, "SELECT id FROM run_items", run.name, self.id)
+        selected = f"{build_key_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
+        self._store_rows("run_items", f"SELECT {selected} FROM {run.sql}", "label")
         matched = self._store_codes("SELECT nth, label FROM run_items JOIN known_items USING (id)")
         unknown = self._read_number(
             "SELECT count(*) FROM run_items ANTI JOIN given_items USING (id)"
@@ -195,6 +205,16 @@ class _RunReader:
         self.titles.append(title)
         self.files.append(run.name)
         self._add_notes(name, matched, unknown)
+
+    def _store_rows(self, table: str, rows: str, label: str) -> None:
+        """Keep the rows of a query in the engine, each of which has an id of its own."""
+        left_out = self.spelling.left_out
+        if left_out is not None:
+            from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
+
+            rows = keep_first_ids(self.connection, rows, label, self.file, left_out)
+        self._query(f"CREATE OR REPLACE TEMP TABLE {table} AS {rows}")
+        check_ids(self.connection, f"FROM {table}", self.file, self.id)
 
     def _store_codes(self, predictions: str) -> int:
         """Keep the predictions as codes into their labels, and return how many items have one."""
@@ -250,14 +270,16 @@ class _RunReader:
     def _refuse_off_scale_labels(self, scale: Scale) -> None:
         """Say which id of which file has a label that is not on the scale."""
         for k, labels in enumerate(self.labels):
-            off = self.spelling.encode_labels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
-            if off.any():
+            strange = self.spelling.find_off_scale_labels(scale, labels)
+            if strange:
+                off = np.isin(self.codes[k], [labels.index(label) for label in strange])
                 place = int(np.argmax(off))
                 label = self.spelling.rename_label(labels[self.codes[k][place]])
                 where = (
                     f"{self._read_ids([place])[0]} of {self.files[k]} of column {self.titles[k]!r}"
                 )
-                raise make_off_scale_error(scale, label, where)
+                if not self.spelling.leave_out(strange, where, label, int(off.sum())):
+                    raise make_off_scale_error(scale, label, where)
 
     def _read_items(self, missing: MissingPolicy) -> tuple[CellSums, Groups | None]:
         """Return the items one by one, and their clusters; equal ones are gathered by the panel."""

@@ -65,12 +65,20 @@ class LineReader(FileReader):
 
     # --- lines -------------------------------------------------------------------------------
 
-    def store_lines(self, name: str, given: Path) -> list[str]:
+    def resolve_text(self, name: str, given: Path) -> tuple[Path, str]:
+        """Return where the text of a file lies in UTF-8, and how it is compressed."""
+        try:
+            path = self.resolve_plain_file(given)
+            return self.convert_to_utf8(name, path, detect_compression(name, path))
+        except OSError as problem:
+            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
+
+    def store_lines(self, name: str, path: Path, compression: str) -> list[str]:
         """Keep the lines of a file in the engine, as `lines`, and return the first of them."""
         self.connection.execute("CREATE OR REPLACE TEMP TABLE lines (line BIGINT, text VARCHAR)")
         first: list[str] = []
         count = 0
-        for block in self._read_blocks(name, given):
+        for block in _read_blocks(path, compression):
             if not first:
                 first = _take_first_lines(name, block)
             self.connection.execute(
@@ -83,21 +91,23 @@ class LineReader(FileReader):
             raise BadInput(f"{name} is empty.")
         return first
 
-    def _read_blocks(self, name: str, given: Path) -> Iterator[str]:
-        """Return the text in blocks of complete lines, whatever their ends."""
-        try:
-            path = self.resolve_plain_file(given)
-            path, compression = self.convert_to_utf8(name, path, detect_compression(name, path))
-            with (
-                open_unpacked(path, compression) as raw,
-                io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
-            ):
-                while block := text.read(BLOCK_CHARACTERS) + text.readline():
-                    yield ESCAPED_BYTES.sub(INVALID_BYTE_MARK, block)
-        except OSError as problem:
-            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
+    def split_lines(self, delimiter: str, width: int | None, *, header: bool) -> None:
+        """Cut the lines into columns, as `split_lines`, without their header.
 
-    def join_quoted_lines(self, delimiter: str, width: int) -> None:
+        Where the number of columns is known, lines of one quoted text are put together first.
+        """
+        run = self.connection.execute
+        if header:
+            run("DELETE FROM lines WHERE line <= (SELECT min(line) FROM lines WHERE text <> '')")
+        if width is not None and self.quoted:
+            self._join_quoted_lines(delimiter, width)
+        run(
+            "CREATE OR REPLACE TEMP TABLE split_lines AS SELECT line, text, "
+            f"{build_split_sql(delimiter, quoted=self.quoted)} AS fields FROM lines "
+            "WHERE text <> ''"
+        )
+
+    def _join_quoted_lines(self, delimiter: str, width: int) -> None:
         """Put together lines of one quoted text, where that gives as many columns as there are.
 
         Such a text begins and ends in lines with an odd number of quotes; a stray quote is left
@@ -132,11 +142,23 @@ class LineReader(FileReader):
             return self.delimiter
         if "tsv" in suffixes or 2 * tabs > len(first):
             return "\t"
-        return detect_delimiter([line[:HEAD_BYTES] for line in first])
+        return detect_delimiter([line[:HEAD_BYTES] for line in first], quoted=self.quoted)
 
 
-def build_split_sql(delimiter: str) -> str:
+def _read_blocks(path: Path, compression: str) -> Iterator[str]:
+    """Return the text in blocks of complete lines, whatever their ends."""
+    with (
+        open_unpacked(path, compression) as raw,
+        io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
+    ):
+        while block := text.read(BLOCK_CHARACTERS) + text.readline():
+            yield ESCAPED_BYTES.sub(INVALID_BYTE_MARK, block)
+
+
+def build_split_sql(delimiter: str, *, quoted: bool = True) -> str:
     """Return SQL for the columns of a line, NULL where its quotes are malformed."""
+    if not quoted:
+        return f"string_split(text, {quote_literal(delimiter)})"
     mark = f"\\x{{{ord(delimiter):x}}}"
     column = f'{mark}("(?:[^"]|"")*"|[^"{mark}][^{mark}]*|)'
     line = f"{quote_literal(delimiter)} || text"
