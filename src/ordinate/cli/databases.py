@@ -45,7 +45,10 @@ def open_rows(
         raise BadOption("--sql names a database, and --query its rows: give both.")
     if given.sql is None or given.query is None:
         if not options.files:
-            raise BadOption("Name a file, or a database with --sql URL --query 'select …'.")
+            raise BadOption(
+                "Name a file, or a database with --sql URL --query 'select …' "
+                f"(see ordinate {options.command} --help)."
+            )
         yield None
         return
     if options.files:
