@@ -64,6 +64,7 @@ from ordinate.summaries import ConfusionMatrix
 Array = NDArray[Any]
 ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "jackknife", "t"}
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
+CELLS_PER_BLOCK = 1 << 20  # of matrices whose intervals are computed together
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
@@ -132,12 +133,14 @@ def estimate_metrics_of_each(
 
 
 def group_alike_matrices(matrices: ConfusionMatrix) -> list[Array]:
-    """Return the places of matrices that metrics and methods treat alike, group by group."""
+    """Return the places of matrices that metrics and methods treat alike, in blocks for memory."""
     unanswered = matrices.unanswered.any(axis=-1)
     fractions = (matrices.weights != np.floor(matrices.weights)).any(axis=CELL_AXES)
     unknown = np.isnan(matrices.squares).any(axis=CELL_AXES)
     kind = unanswered + 2 * fractions + 4 * unknown
-    return [np.flatnonzero(kind == each) for each in np.unique(kind)]
+    size = max(1, CELLS_PER_BLOCK // math.prod(matrices.weights.shape[1:]))
+    groups = (np.flatnonzero(kind == each) for each in np.unique(kind))
+    return [x[start : start + size] for x in groups for start in range(0, len(x), size)]
 
 
 def compute_attainable_range(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, float]:
