@@ -113,7 +113,7 @@ class RowLocator:
             if self.items.keyed:  # the labels of one item are from two files
                 place += f" of {self.find_cells(strange, column(f'{role}_file'), 1)[0][1]}"
             place += f" of column {title!r}"
-            count = self.items.sum_by([], {"items": COUNT}, column(role).is_in(labels))
+            count = self.items.sum_by([role], {"items": COUNT}, column(role).is_in(labels))
             if not self.spelling.leave_out(labels, place, found, int(count["items"].sum())):
                 raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
 

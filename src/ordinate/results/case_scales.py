@@ -100,11 +100,11 @@ def explain_joined_scales() -> Iterator[None]:
     try:
         yield
     except OffScale as problem:
-        raise OffScale(
-            f"{str(problem).removesuffix(MAP_LABEL_HINT)}These are the labels of all scales of the "
-            "cases together. Correct the label, map it (--map), or give its case a scale that has "
-            "it (--scale-by)."
-        ) from None
+        way = (
+            "These are the labels of all scales of the cases together. Correct the label, map it "
+            "(--map), or give its case a scale that has it (--scale-by)."
+        )
+        raise OffScale(str(problem).replace(MAP_LABEL_HINT, way)) from None
 
 
 def average_scaled_cases(
