@@ -73,7 +73,7 @@ test-all: lint ## the same with slow tests, all examples of laws and branch cove
 		-m 'slow or not slow'
 
 test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
-	$(VENV)-engines/bin/python -m pytest -q tests/engines
+	$(VENV)-engines/bin/python -m pytest -q -m 'slow or not slow' tests/engines
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)

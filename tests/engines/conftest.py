@@ -148,6 +148,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::Warning:pyspark"))
 
 
-@pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)
+def list_engines() -> list[Any]:
+    """Return all engines; one that takes half a second for each query is left to `test-engines`."""
+    return [
+        pytest.param(one, id=one.name, marks=pytest.mark.slow if one.name == "Dask" else ())
+        for one in ENGINES
+    ]
+
+
+@pytest.fixture(params=list_engines())
 def engine(request: pytest.FixtureRequest) -> Engine:
     return request.param
