@@ -104,13 +104,14 @@ def randomize_differences(
     matrix = panel.confusion_matrix(panel.systems[0])
     whole = np.stack([panel.confusion_matrix(system).weights for system in panel.systems])
     sums = [find_table_sums(metric, matrix) for metric in metrics]
+    totals = [each.sum_cells(whole) for each in sums]
     swaps = choose_swaps(panel, resamples.seed)
 
     def work(coins: Array) -> list[Array]:
         swapped = swaps.count_matrices(coins)
         return [
-            _compute_differences(metric, each, whole, swapped, *pair)
-            for metric, each, pair in zip(metrics, sums, pairs, strict=True)
+            _compute_differences(metric, each, total, each.sum_cells(swapped), *pair)
+            for metric, each, total, pair in zip(metrics, sums, totals, pairs, strict=True)
         ]
 
     numbers = swaps.units + whole.size
@@ -132,24 +133,27 @@ def randomize_differences(
 
 
 def _compute_differences(
-    metric: Metric, sums: TableSums, whole: Array, swapped: Array, first: Array, second: Array
+    metric: Metric, sums: TableSums, total: Array, moved: Array, first: Array, second: Array
 ) -> Array:
     """Return the differences [B, P], as many at a time as the cache holds.
 
     The first system of a pair has its own cells, less those that it gave away, and those of the
     second that it took over.
     """
-    total, moved = sums.sum_cells(whole), sums.sum_cells(swapped)
     differences = np.empty((len(moved), len(first)))
-    step = max(1, BLOCK_SIZE // max(1, len(first) * total.shape[1]))
+    width = max(1, BLOCK_SIZE // total.shape[1])  # pairs at a time
+    step = max(1, width // max(1, len(first)))
     for start in range(0, len(moved), step):
-        part = moved[start : start + step]
-        gained = part[:, second] - part[:, first]
-        values = [
-            metric.size(sums.combine(cells))
-            for cells in (total[first] + gained, total[second] - gained)
-        ]
-        differences[start : start + step] = values[0] - values[1]
+        rows = slice(start, start + step)
+        for k in range(0, len(first), width):
+            pairs = slice(k, k + width)
+            one, other = first[pairs], second[pairs]
+            gained = moved[rows, other] - moved[rows, one]
+            values = [
+                metric.size(sums.combine(cells))
+                for cells in (total[one] + gained, total[other] - gained)
+            ]
+            differences[rows, pairs] = values[0] - values[1]
     return differences
 
 
