@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ordinate
-from ordinate.errors import BadInput, BadWeights, MissingLabels, OffScale
+from ordinate.errors import BadInput, BadOption, BadWeights, MissingLabels, OffScale
 from ordinate.summaries import ConfusionMatrix
 
 
@@ -142,3 +142,14 @@ def test_wrong_weights_are_refused(engine):
         ordinate.evaluate(
             engine.make(rows), gold="level", predicted="guess", scale="0..2", weights="weight"
         )
+
+
+def test_a_confusion_matrix_is_evaluated_as_it_is():
+    matrix = ConfusionMatrix.from_counts([[3, 1], [0, 2]], "low,high")
+    assert ordinate.evaluate(matrix, interval=None).metrics["accuracy"].value == pytest.approx(
+        5 / 6
+    )
+    with pytest.raises(BadOption, match="counted already"):
+        ordinate.evaluate(matrix, scale="1..2")
+    with pytest.raises(BadOption, match="counted already"):
+        ordinate.evaluate(matrix, by=["a", "b"])

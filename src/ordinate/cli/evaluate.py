@@ -203,7 +203,7 @@ def _evaluate_labels(
     from ordinate.cli.progress import show_share, watch_queries
     from ordinate.readers.confusion import count_table
     from ordinate.readers.label_files import count_files
-    from ordinate.results import Evaluation, Origin
+    from ordinate.results.evaluation import evaluate_data
 
     with open_rows(options, ("scale_by",)) as table:
         if table is None:
@@ -220,19 +220,12 @@ def _evaluate_labels(
                 table, columns.arguments, scale, choose_missing_policy(options), columns.renamed
             )
     with show_share("evaluating") as progress:
-        return Evaluation.from_summary(
-            found.matrix,
+        return evaluate_data(
+            found,
             metrics,
-            by=found.by,
-            groups=found.groups,
             cases=_name_cases(options, found.group_values),
-            second_rater=found.second_rater,
-            second_rater_by=found.second_rater_by,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
-            origin=Origin(
-                found.gold, found.predicted, found.files, found.match_counts, found.notes
-            ),
             progress=progress,
         )
 

@@ -75,19 +75,9 @@ def _report(options: argparse.Namespace) -> "Evaluation | Comparison":
 def _evaluate(options: argparse.Namespace, found: "ConfusionData", metrics: Any) -> "Evaluation":
     from ordinate.cli.progress import show_share
     from ordinate.inference import ConfidenceIntervals
-    from ordinate.results import Evaluation, Origin
+    from ordinate.results.evaluation import evaluate_data
 
     given = collect_given(options, IntervalOptions)
     interval = None if given.get("level", ...) is None else ConfidenceIntervals(**given)
     with show_share("evaluating") as progress:
-        return Evaluation.from_summary(
-            found.matrix,
-            metrics,
-            by=found.by,
-            groups=found.groups,
-            second_rater=found.second_rater,
-            second_rater_by=found.second_rater_by,
-            interval=interval,
-            origin=Origin(found.gold, found.predicted, found.files, notes=found.notes),
-            progress=progress,
-        )
+        return evaluate_data(found, metrics, interval=interval, progress=progress)

@@ -11,7 +11,7 @@ from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
-from ordinate.readers.confusion import count_table
+from ordinate.readers.confusion import ConfusionData, count_table
 from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
@@ -382,6 +382,9 @@ def evaluate(
     if isinstance(scale, Mapping):
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
     if isinstance(data, ConfusionMatrix):
+        columns_given = (gold, predicted, weights, by, groups, average_over, second_rater)
+        if any(x is not None for x in (*columns_given, scale, label_map, probabilities)):
+            raise BadOption("A confusion matrix is counted already: scale and columns come late.")
         return Evaluation.from_summary(
             data, metrics, attribution_metrics=error_attribution, interval=intervals
         )
@@ -433,19 +436,28 @@ def evaluate(
     cases = None
     if average_over is not None:
         cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
-    result = Evaluation.from_summary(
-        counted.matrix,
+    result = evaluate_data(
+        counted,
         of_labels,
-        by=counted.by,
-        groups=counted.groups,
         cases=cases,
-        second_rater=counted.second_rater,
-        second_rater_by=counted.second_rater_by,
         attribution_metrics=error_attribution,
         interval=intervals,
-        origin=Origin(counted.gold, counted.predicted, notes=counted.notes),
     )
     return result.add_calibration(*calibrations)
+
+
+def evaluate_data(data: ConfusionData, metrics: MetricSelection, **options: Any) -> Evaluation:
+    """Evaluate what was counted, wherever it came from; the options are those of `from_summary`."""
+    return Evaluation.from_summary(
+        data.matrix,
+        metrics,
+        by=data.by,
+        groups=data.groups,
+        second_rater=data.second_rater,
+        second_rater_by=data.second_rater_by,
+        origin=Origin(data.gold, data.predicted, data.files, data.match_counts, data.notes),
+        **options,
+    )
 
 
 def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
