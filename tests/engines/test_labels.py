@@ -38,6 +38,7 @@ def test_every_engine_counts_the_same(engine, levels):
     counted = ConfusionMatrix.of(rows["level"], rows["guess"], scale, rows["weight"])
     assert (found.confusion_matrix.items == counted.items).all()
     assert (found.confusion_matrix.weights == counted.weights).all()  # halves are exact
+    assert (found.confusion_matrix.squares == counted.squares).all()
     assert (found.origin.gold, found.origin.predicted) == ("level", "guess")
     assert set(found.by) == {"de", "en", "it"}
     for language, part in rows.groupby("language"):
