@@ -35,11 +35,15 @@ def _leave_out_empty_runs(counts: Array, *layers: Array) -> list[Array]:
 
     A path goes any distance to the right in an empty row for nothing, and in two no farther.
     """
-    for axis in (-2, -1):
-        empty = ~counts.any(axis=(*range(counts.ndim - 2), -3 - axis))
-        lines = ~(empty & np.concatenate([[False], empty[:-1]]))
-        counts, *layers = (np.compress(lines, cells, axis) for cells in (counts, *layers))
-    return list(layers)
+    filled = np.asarray(counts.any(axis=tuple(range(counts.ndim - 2))))
+    rows, columns = (_list_lines(np.asarray(filled.any(axis=across))) for across in (1, 0))
+    return [cells[..., rows[:, None], columns] for cells in layers]
+
+
+def _list_lines(filled: Array) -> Array:
+    """Return the lines that are filled, and the first of each run of empty ones."""
+    after_filled = np.concatenate([[True], filled[:-1]])
+    return np.flatnonzero(filled | after_filled)
 
 
 def _shift_row_down(line: Array) -> Array:
