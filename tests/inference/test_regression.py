@@ -14,6 +14,7 @@ from ordinate.inference.regression import (
     NO_ERROR_NOTE,
     estimate_from_items,
     estimate_regression_metrics,
+    estimate_regression_metrics_of_each,
 )
 from ordinate.inference.regression_delta_method import (
     compute_gradient,
@@ -207,6 +208,33 @@ def test_the_same_error_in_all_clusters_has_no_interval():
     batch = Moments.of(y, y + 0.1, groups=factorize_column(np.arange(60) % 7))
     found = estimate_regression_metrics(named("bias", "rmse"), batch, ConfidenceIntervals())
     assert {one.note for one in found.values()} == {NO_ERROR_NOTE}
+
+
+def test_many_summaries_are_estimated_as_each_alone():
+    """With counts and real weights, moments of both orders, one item, and no error at all."""
+    rng = np.random.default_rng(5)
+    columns = [lognormal_errors(n, rng) for n in (40, 60, 1, 35, 50)]
+    columns[3] = (columns[3][0], columns[3][0])
+    weights = [None, rng.random(60), None, None, rng.integers(1, 4, 50)]
+    orders = [4, 4, 4, 4, 2]
+    parts = [
+        Moments.of(*pair, w, constants={"mean": 200.0}, histogram=True, order=order)
+        for pair, w, order in zip(columns, weights, orders, strict=True)
+    ]
+    names = [*CHECKED, "median_absolute_error", "max_error", "baseline_rmse"]
+    metrics = [find_metric(name, Moments) for name in names]
+    settings = ConfidenceIntervals()
+    together = estimate_regression_metrics_of_each(metrics, parts, settings)
+    for part, found in zip(parts, together, strict=True):
+        alone = estimate_regression_metrics(metrics, part, settings)
+        assert found.keys() == alone.keys()
+        for name, one in alone.items():
+            other = found[name]
+            assert (one.method, one.note) == (other.method, other.note)
+            ours, theirs = ([x.value, x.low, x.high] for x in (one, other))
+            assert ours == pytest.approx(theirs, rel=1e-12, nan_ok=True), name
+    notes = {found["rmse"].note for found in together}
+    assert {None, "there is one item only", "it is at its bound"} < notes
 
 
 def test_the_scale_of_real_weights_does_not_matter():

@@ -1,7 +1,7 @@
 """Confidence intervals for regression metrics: from moments, clusters, resampled items."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.inference.regression_delta_method import (
     DeltaMethod,
     is_delta_applicable,
+    is_function_of_moments,
     square_weights,
     standard_error,
 )
@@ -52,11 +53,45 @@ def estimate_regression_metrics(
     `source` is one summary, or a batch of them: one for each cluster of items. `moments` is the sum
     of the batch, where it is known.
     """
-    groups = source[np.asarray(source.items) > 0] if source.shape else None
-    _refuse_misfit(settings, clustered=groups is not None)
-    pooled = moments if moments is not None else source if groups is None else source.pooled
-    clusters = None if groups is None else _Clusters(pooled, groups)
-    return {m.expression: _estimate_metric(m, pooled, clusters, settings) for m in metrics}
+    if not source.shape:
+        return estimate_regression_metrics_of_each(metrics, [source], settings)[0]
+    groups = source[np.asarray(source.items) > 0]
+    _refuse_misfit(settings, clustered=True)
+    clusters = _Clusters(source.pooled if moments is None else moments, groups)
+    return {m.expression: _estimate_from_clusters(m, clusters, settings) for m in metrics}
+
+
+def estimate_regression_metrics_of_each(
+    metrics: Sequence[Metric], parts: Sequence[Moments], settings: ConfidenceIntervals
+) -> list[dict[str, Estimate]]:
+    """Return the metrics of each of many summaries, from batches of those that are alike."""
+    _refuse_misfit(settings)
+    alike: dict[Hashable, list[int]] = {}
+    for place, part in enumerate(parts):
+        alike.setdefault((part.counted, part.order, *part.constants.items()), []).append(place)
+    names = [metric.expression for metric in metrics]
+    found: dict[int, dict[str, Estimate]] = {}
+    for places in alike.values():
+        chosen = [parts[place] for place in places]
+        batch = DeltaMethod(Moments.stack([replace(part, histogram=None) for part in chosen]))
+        columns = [_estimate_each(metric, chosen, batch, settings) for metric in metrics]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        found |= zip(places, rows, strict=True)
+    return [found[place] for place in range(len(parts))]
+
+
+def _estimate_each(
+    metric: Metric, parts: Sequence[Moments], batch: DeltaMethod, settings: ConfidenceIntervals
+) -> list[Estimate]:
+    """Return a metric of each of many summaries; one that somebody declares, one by one."""
+    if not is_function_of_moments(metric):
+        return [_estimate_metric(metric, part, settings) for part in parts]
+    values = np.asarray(metric(batch.moments), float).tolist()
+    errors = batch.compute_errors(metric).tolist()
+    return [
+        _estimate_from_moments(metric, *row, settings)
+        for row in zip(parts, values, errors, strict=True)
+    ]
 
 
 def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) -> None:
@@ -73,22 +108,26 @@ def _refuse_misfit(settings: ConfidenceIntervals, *, clustered: bool = False) ->
         raise BadOption("Regression has no gold levels: leave out stratified=True.")
 
 
-def _estimate_metric(
-    metric: Metric, moments: Moments, clusters: "_Clusters | None", settings: ConfidenceIntervals
-) -> Estimate:
+def _estimate_metric(metric: Metric, moments: Moments, settings: ConfidenceIntervals) -> Estimate:
     value = float(metric(moments))
-    if metric.name == "median_absolute_error" and clusters is None and not math.isnan(value):
+    if metric.name == "median_absolute_error" and not math.isnan(value):
         return _estimate_median(moments, value, settings)
+    covered = is_delta_applicable(metric, moments)
+    error = standard_error(metric, moments) if covered else math.nan
+    return _estimate_from_moments(metric, moments, value, error, settings)
+
+
+def _estimate_from_moments(
+    metric: Metric, moments: Moments, value: float, error: float, settings: ConfidenceIntervals
+) -> Estimate:
+    """Return the interval that the standard error of a value gives, or why there is none."""
     reason = _explain_missing_interval(metric, moments, value)
-    if reason is None and clusters is None:
+    if reason is None:
         reason = _explain_missing_moments(metric, moments)
+    if reason is None and (error == 0.0 or not math.isfinite(error)):
+        reason = NO_ERROR_NOTE
     if reason is not None:
         return make_point_estimate(value, reason)
-    if clusters is not None:
-        return _estimate_from_clusters(metric, value, clusters, settings)
-    error = standard_error(metric, moments)
-    if error == 0.0 or not math.isfinite(error):
-        return make_point_estimate(value, NO_ERROR_NOTE)
     units = count_items(moments)
     return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
 
@@ -106,10 +145,12 @@ class _Clusters:
 
 
 def _estimate_from_clusters(
-    metric: Metric, value: float, clusters: _Clusters, settings: ConfidenceIntervals
+    metric: Metric, clusters: _Clusters, settings: ConfidenceIntervals
 ) -> Estimate:
     """Return the interval by the jackknife; by influences, where the method asks for it."""
-    groups = clusters.groups
+    groups, value = clusters.groups, float(metric(clusters.moments))
+    if reason := _explain_missing_interval(metric, clusters.moments, value):
+        return make_point_estimate(value, reason)
     count = len(groups.items)
     if count < 2:
         return make_point_estimate(value, "there is one cluster only")
@@ -230,7 +271,7 @@ def _estimate_resampled(
 ) -> Estimate:
     value = float(metric(moments))
     if _explain_missing_interval(metric, moments, value) is not None:
-        return _estimate_metric(metric, moments, None, settings)
+        return _estimate_metric(metric, moments, settings)
     values = np.asarray(metric(resamples.moments), float)
     error, errors = standard_error(metric, moments), resamples.compute_errors(metric)
     defined = np.isfinite(values) & (errors > 0.0)

@@ -19,6 +19,11 @@ COMPLEX_STEP = 1e-20j
 LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
 
 
+def is_function_of_moments(metric: Metric) -> bool:
+    """Tell whether a metric is one of the catalogue's that are smooth in moments and sums."""
+    return metric.smooth and metric.function.__module__ == regression.__name__
+
+
 def is_delta_applicable(metric: Metric, moments: Moments) -> bool:
     """Tell whether the delta method knows all that a metric depends on: means and moments.
 
@@ -26,7 +31,7 @@ def is_delta_applicable(metric: Metric, moments: Moments) -> bool:
     """
     if not metric.smooth:
         return False
-    if metric.name == "mae" or metric.function.__module__ == regression.__name__:
+    if metric.name == "mae" or is_function_of_moments(metric):
         return True
     other = replace(
         moments,
@@ -86,7 +91,7 @@ class DeltaMethod:
         take it. Metrics that people declare are differenced on both sides instead.
         """
         with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
-            if metric.function.__module__ == regression.__name__:
+            if is_function_of_moments(metric):
                 changes = np.imag(metric(self.moved)) / abs(COMPLEX_STEP)
             else:
                 moved = _perturb_moments(self.moments, np.concatenate([self.steps, -self.steps]))

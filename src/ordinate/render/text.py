@@ -152,16 +152,17 @@ def _drop_columns(
 
 def _split_columns(columns: list[_Column], left: int, width: int) -> list[list[str]]:
     """Return the grid in as many parts, one below the other, as its numbers need."""
-    words, rest = columns[:left], columns[left:]
-    parts = []
+    words, numbers = columns[:left], columns[left:]
+    least, narrowest = [x.narrowest for x in words], [x.narrowest for x in numbers]
+    parts, start = [], 0
     while True:
-        count = len(rest)
-        while count > 1 and _measure([x.narrowest for x in (*words, *rest[:count])]) > width:
-            count -= 1
-        part = [*words, *rest[:count]]
+        end = start + 1
+        while end < len(numbers) and _measure([*least, *narrowest[start : end + 1]]) <= width:
+            end += 1
+        part = [*words, *numbers[start:end]]
         parts.append(_render_columns(part, _share_width(part, width)))
-        rest = rest[count:]
-        if not rest:
+        start = end
+        if start >= len(numbers):
             return parts
 
 

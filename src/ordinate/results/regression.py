@@ -19,6 +19,7 @@ from ordinate.inference.regression import (
     STUDENTIZED,
     estimate_from_items,
     estimate_regression_metrics,
+    estimate_regression_metrics_of_each,
     explain_undefined,
 )
 from ordinate.metrics import Metric, find_metric
@@ -140,51 +141,51 @@ class RegressionEvaluation(Result):
         previous: Moments | None = None,
         interval: IntervalOption = 0.95,
         origin: Origin | None = None,
-        exact: dict[str, float] | None = None,
     ) -> "RegressionEvaluation":
         """Evaluate a summary that is already made, and those of its subgroups.
 
-        `exact` has values that are known better than the summary knows them, by metric.
+        With `groups`, a batch of what each cluster has, subgroups are such batches, too.
         """
         if summary.shape:
             raise BadOption("Evaluate one summary; a batch is evaluated one by one, or pooled.")
         selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
         intervals = resolve_intervals(interval)
-        estimates = _estimate_metrics(selected, summary, groups, intervals)
         parts = {name: part for name, part in by if np.any(part.items)}
-        return cls(
-            summary=summary,
-            metrics=_replace_values(estimates, exact or {}),
-            selected=tuple(selected),
+        subgroups = [(part.pooled, part) if part.shape else (part, None) for part in parts.values()]
+        whole, *found = cls.evaluate_each(
+            [(summary, groups), *subgroups], selected, intervals, unit, normalization
+        )
+        return replace(
+            whole,
             baselines=tuple(_compute_baselines(summary, previous)),
-            unit=unit,
-            normalization=normalization,
-            by={
-                name: cls._evaluate_subgroup(part, selected, intervals, unit, normalization)
-                for name, part in parts.items()
-            },
-            groups=None if groups is None else int((groups.items > 0).sum()),
-            interval=intervals,
+            by=dict(zip(parts, found, strict=True)),
             origin=origin or Origin("target", "predicted"),
         )
 
     @classmethod
-    def _evaluate_subgroup(
+    def evaluate_each(
         cls,
-        part: Moments,
+        summaries: Sequence[tuple[Moments, Moments | None]],
         metrics: list[Metric],
         intervals: ConfidenceIntervals | None,
         unit: str | None,
         normalization: Normalization | None,
-    ) -> "RegressionEvaluation":
-        return cls.from_summary(
-            part.pooled if part.shape else part,
-            metrics,
-            groups=part if part.shape else None,
-            interval=intervals,
-            unit=unit,
-            normalization=normalization,
-        )
+    ) -> "list[RegressionEvaluation]":
+        """Evaluate many summaries, each beside a batch of its clusters, if it has any."""
+        estimates = _estimate_metrics_of_each(metrics, summaries, intervals)
+        return [
+            cls(
+                summary=summary,
+                metrics=found,
+                selected=tuple(metrics),
+                baselines=tuple(_compute_baselines(summary)),
+                unit=unit,
+                normalization=normalization,
+                groups=None if groups is None else int((groups.items > 0).sum()),
+                interval=intervals,
+            )
+            for (summary, groups), found in zip(summaries, estimates, strict=True)
+        ]
 
     @property
     def sigma(self) -> float:
@@ -446,33 +447,44 @@ def evaluate_regression(
     constants = compute_constants(items.y, items.weights, normalization)
     origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
 
-    def evaluate_items(
-        part: RegressionItems, previous: Moments | None = None, parts: int = 1
-    ) -> RegressionEvaluation:
-        resampled = items.is_resampled(intervals, parts)
-        result = RegressionEvaluation.from_summary(
-            part.summarise(constants),
-            metrics,
-            groups=part.summarise_groups(),
-            previous=previous,
-            exact=part.compute_exact(),
-            unit=unit,
-            normalization=normalization,
-            interval=None if resampled else intervals,
-            origin=origin,
+    def evaluate_parts(of: Sequence[RegressionItems]) -> list[RegressionEvaluation]:
+        """Evaluate items, from their summaries, and with what the items know better."""
+        resampled = items.is_resampled(intervals, len(of))
+        found = RegressionEvaluation.evaluate_each(
+            [(part.summarise(constants), part.summarise_groups()) for part in of],
+            select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments),
+            None if resampled else intervals,
+            unit,
+            normalization,
         )
-        bounds = part.summarise_bounds()
-        if bounds is not None:
-            found = evaluate_prediction_intervals(bounds, alpha, intervals)
-            result = replace(result, prediction_intervals=found)
-        if intervals is None or not resampled:
-            return result
-        result = result.resample_items(part.y, part.p, intervals, part.weights)
-        return replace(result, metrics=_replace_values(result.metrics, part.compute_exact()))
+        if intervals is not None and resampled:
+            found = [
+                result.resample_items(part.y, part.p, intervals, part.weights)
+                for part, result in zip(of, found, strict=True)
+            ]
+        return [
+            replace(
+                result,
+                metrics=_replace_values(result.metrics, part.compute_exact()),
+                prediction_intervals=_evaluate_bounds(part, alpha, intervals),
+                origin=origin,
+            )
+            for part, result in zip(of, found, strict=True)
+        ]
 
-    result = evaluate_items(items, previous)
-    found = {name: evaluate_items(part, parts=len(parts)) for name, part in parts.items()}
-    return replace(result, by=found)
+    (whole,) = evaluate_parts([items])
+    return replace(
+        whole,
+        baselines=tuple(_compute_baselines(whole.summary, previous)),
+        by=dict(zip(parts, evaluate_parts(list(parts.values())), strict=True)),
+    )
+
+
+def _evaluate_bounds(
+    items: RegressionItems, alpha: float, intervals: ConfidenceIntervals | None
+) -> dict[str, Estimate]:
+    bounds = items.summarise_bounds()
+    return {} if bounds is None else evaluate_prediction_intervals(bounds, alpha, intervals)
 
 
 def evaluate_prediction_intervals(
@@ -526,15 +538,25 @@ def regression_report(data: Any, predicted: Any = None, **options: Any) -> str:
     return str(evaluate_regression(data, predicted, **options))
 
 
-def _estimate_metrics(
+def _estimate_metrics_of_each(
     metrics: list[Metric],
-    summary: Moments,
-    groups: Moments | None,
+    summaries: Sequence[tuple[Moments, Moments | None]],
     intervals: ConfidenceIntervals | None,
-) -> dict[str, Estimate]:
-    if intervals is not None:
-        source = summary if groups is None else groups
-        return estimate_regression_metrics(metrics, source, intervals, summary)
+) -> list[dict[str, Estimate]]:
+    """Return the metrics of summaries, each beside a batch of its clusters, if it has any."""
+    if intervals is None:
+        return [_compute_points(metrics, summary) for summary, _ in summaries]
+    if any(groups is not None for _, groups in summaries):
+        return [
+            estimate_regression_metrics(
+                metrics, summary if groups is None else groups, intervals, summary
+            )
+            for summary, groups in summaries
+        ]
+    return estimate_regression_metrics_of_each(metrics, [x for x, _ in summaries], intervals)
+
+
+def _compute_points(metrics: list[Metric], summary: Moments) -> dict[str, Estimate]:
     estimates = {}
     for metric in metrics:
         value = float(metric(summary))
@@ -558,7 +580,9 @@ def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict
     return found | new
 
 
-def _compute_baselines(summary: Moments, previous: Moments | None) -> list[RegressionBaseline]:
+def _compute_baselines(
+    summary: Moments, previous: Moments | None = None
+) -> list[RegressionBaseline]:
     """Return the constant predictors, and the previous value where a time order is declared."""
     titles = {
         TRAIN_MEAN: "training mean",

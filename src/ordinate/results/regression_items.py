@@ -96,11 +96,14 @@ class RegressionItems:
     def split(self, by: Groups) -> "dict[Hashable, RegressionItems]":
         """Return the items of each subgroup that has some."""
         check_same_length(len(self.y), len(by.codes), "targets", "values of by")
-        codes = by.codes[self.rows]
+        rows = self.rows
+        order = np.argsort(by.codes[rows], kind="stable")
+        ends = np.cumsum(np.bincount(by.codes[rows], minlength=len(by.values)))
+        parts = np.split(rows[order], ends[:-1])
         absent = np.zeros(0, int) if self.absent is None else by.codes[self.absent]
         dropped = np.bincount(absent, minlength=len(by.values)).tolist()
-        parts = {name: (self.rows[codes == k], dropped[k]) for k, name in enumerate(by.values)}
-        return {name: self.select(*part) for name, part in parts.items() if len(part[0])}
+        named = zip(by.values, parts, dropped, strict=True)
+        return {name: self.select(part, lost) for name, part, lost in named if len(part)}
 
     def select(self, rows: Any, dropped: int = 0) -> "RegressionItems":
         """Return the items of some rows."""
