@@ -22,6 +22,7 @@ from ordinate.render import (
     render,
 )
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
+from ordinate.render.charts import Chart
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -56,6 +57,21 @@ class Result(ABC):
     def list_tables(self) -> dict[str, list[Record]]:
         """Return flat records by the name of their table."""
         return {self.table_name: self.rows()}
+
+    def list_charts(self) -> list[Chart]:
+        """Return the views of the result; those of one name are variants of each other."""
+        return []
+
+    def get_chart(self, name: str, variant: str | None = None) -> Chart:
+        """Return a view by its name, and by its variant where there are several."""
+        charts = self.list_charts()
+        named = [x for x in charts if x.name == name]
+        found = next((x for x in named if variant is None or x.variant == variant), None)
+        if found is not None:
+            return found
+        known = dict.fromkeys(x.variant if named else x.name for x in named or charts)
+        what = f"chart {name!r} of {variant!r}" if named else f"chart {name!r}"
+        raise BadOption(f"There is no {what}. There are: {', '.join(known) or 'none'}.")
 
     def __repr__(self) -> str:
         title = self.document().title
