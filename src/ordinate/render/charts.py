@@ -113,7 +113,7 @@ class Chart:
     """A view of a result: `name` is how it is asked for, `description` what can be seen in it.
 
     Charts of one name that differ in `variant`, mostly a metric, are shown one at a time. `series`
-    are the entries of the legend, in their order; they are told from each other by colour and shape.
+    are the entries of the legend, in their order; colour and shape distinguish them.
     """
 
     name: str
@@ -197,8 +197,7 @@ def find_ticks(axis: Axis, most: int = 6) -> list[float]:
     low, high = axis.low or 0.0, 1.0 if axis.high is None else axis.high
     if axis.kind == "log" and high / low >= 10:
         decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-        step = -(-len(decades) // most)
-        return [10.0**k for k in decades[::step]]
+        return [10.0**k for k in decades[:: -(-len(decades) // most)]]
     step = _find_step(high - low, most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(k * step, 12) for k in range(first, last + 1)]

@@ -180,9 +180,9 @@ def _list_labels(axis: Axis) -> list[str]:
     return format_ticks(find_ticks(axis))
 
 
-def _shorten(text: str) -> str:
+def _shorten(text: str, most: int = MOST_LETTERS) -> str:
     text = replace_control_characters(text)
-    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _escape(text: str) -> str:
@@ -195,11 +195,13 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = _shorten(panel.title) if chart.columns > 1 else panel.title[:90]
+        title = _shorten(panel.title, int(frame.width / LETTER))
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
-    for mark in panel.marks:
-        parts.append(_DRAWERS[type(mark)](mark, frame, ranks.get(getattr(mark, "series", ""), 0)))
+    parts += [
+        _DRAWERS[type(mark)](mark, frame, ranks.get(getattr(mark, "series", ""), 0))
+        for mark in panel.marks
+    ]
     return "<g>" + "".join(parts) + "</g>"
 
 

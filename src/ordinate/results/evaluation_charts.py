@@ -7,7 +7,7 @@ import numpy as np
 
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
-from ordinate.render.charts import Axis, Bar, Cell, Chart, Panel, Point
+from ordinate.render.charts import Axis, Bar, Cell, Chart, Mark, Panel, Point
 from ordinate.render.document import format_cell, format_interval
 from ordinate.render.estimates import format_count, format_headline, format_percent
 from ordinate.results.base import BETTER_VALUES
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
 
-MOST_LEVELS = 60  # of a scale whose cells can be told apart
+MOST_LEVELS = 60  # of a scale whose cells can be seen
 SYSTEM, RATER, CONSTANT, CHANCE, ATTAINABLE = (
     "system",
     "second rater",
@@ -77,7 +77,8 @@ def chart_metrics(result: "Evaluation") -> list[Chart]:
 
 def _make_strip(result: "Evaluation", name: str, score: "Score") -> Panel:
     """Return one metric as a strip; the interval is drawn last, over everything else."""
-    baselines, marks = score.baselines, []
+    baselines = score.baselines
+    marks: list[Mark] = []
     if baselines.attainable is not None:
         low, high = baselines.attainable
         detail = f"attainable: {format_cell(low)} to {format_cell(high)}"
@@ -92,13 +93,8 @@ def _make_strip(result: "Evaluation", name: str, score: "Score") -> Panel:
         marks.append(_make_point(result, RATER, result.second_rater[name]))
     found = score.estimate or make_point_estimate(score.value, "")
     marks.append(_make_point(result, SYSTEM, found))
-    better = {"higher": "higher is better", "lower": "lower is better"}
-    direction = BETTER_VALUES[score.metric.direction]
-    return Panel(
-        tuple(marks),
-        f"{name} {format_cell(score.value)} ({better.get(direction, 'near 0 is best')})",
-        x=Axis(),
-    )
+    better = BETTER_VALUES[score.metric.direction]
+    return Panel(tuple(marks), f"{name} {format_cell(score.value)} ({better} is better)", x=Axis())
 
 
 def _make_point(result: "Evaluation", series: str, found: Estimate) -> Point:
@@ -316,7 +312,8 @@ def chart_subgroups(result: "Evaluation") -> list[Chart]:
             score = part.metrics[metric]
             found = part.difference_from_rest.get(metric) if apart else score.estimate
             found = found or make_point_estimate(score.value, "")
-            detail = f"{name}: {_format_estimate(result, found)}, {format_count(part.confusion_matrix.n)}"
+            items = format_count(part.confusion_matrix.n)
+            detail = f"{name}: {_format_estimate(result, found)}, {items}"
             points.append(Point(found.value, name, found.low, found.high, detail=detail))
         what = f"{metric}: difference from the rest" if apart else metric
         charts.append(
