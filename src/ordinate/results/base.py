@@ -1,17 +1,14 @@
 """What every result can do: name itself in a line, show itself, become a frame, be saved."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
+from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
@@ -22,6 +19,8 @@ from ordinate.render import (
     render,
 )
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
+from ordinate.render.charts import Chart
+from ordinate.render.frames import make_frame
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -56,6 +55,21 @@ class Result(ABC):
     def list_tables(self) -> dict[str, list[Record]]:
         """Return flat records by the name of their table."""
         return {self.table_name: self.rows()}
+
+    def list_charts(self) -> list[Chart]:
+        """Return the views of the result; those of one name are variants of each other."""
+        return []
+
+    def get_chart(self, name: str, variant: str | None = None) -> Chart:
+        """Return a view by its name, and by its variant where there are several."""
+        charts = self.list_charts()
+        named = [x for x in charts if x.name == name]
+        found = next((x for x in named if variant is None or x.variant == variant), None)
+        if found is not None:
+            return found
+        known = dict.fromkeys(x.variant if named else x.name for x in named or charts)
+        what = f"chart {name!r} of {variant!r}" if named else f"chart {name!r}"
+        raise BadOption(f"There is no {what}. There are: {', '.join(known) or 'none'}.")
 
     def __repr__(self) -> str:
         title = self.document().title
@@ -122,51 +136,6 @@ class Result(ABC):
         if name not in tables:
             raise BadOption(f"There is no table {name!r}. There are: {', '.join(tables)}.")
         return tables[name]
-
-
-# --- frames --------------------------------------------------------------------------------------
-
-
-def make_frame(records: list[Record], backend: str | None = None) -> Any:
-    """Return records as a frame: of the backend, or of the first that is installed."""
-    name = _find_backend() if backend is None else backend
-    if name not in _FRAME_MAKERS:
-        raise BadOption(f"There is no backend {name!r}. There are: {', '.join(_FRAME_MAKERS)}.")
-    try:
-        library = import_module(name)
-    except ImportError:
-        raise MissingExtra(f"A frame of {name} needs it: pip install {name}") from None
-    return _FRAME_MAKERS[name](library, _collect_columns(records))
-
-
-_FRAME_MAKERS: dict[str, Callable[[Any, dict[str, list[Any]]], Any]] = {
-    "pandas": lambda pandas, columns: pandas.DataFrame(columns),
-    "polars": lambda polars, columns: polars.DataFrame(columns, strict=False),
-    "pyarrow": lambda pyarrow, columns: pyarrow.table(columns),
-}
-
-
-def _find_backend() -> str:
-    found = next((name for name in _FRAME_MAKERS if find_spec(name)), None)
-    if found is None:
-        known = ", ".join(_FRAME_MAKERS)
-        raise MissingExtra(f"A frame needs one of {known}: pip install {next(iter(_FRAME_MAKERS))}")
-    return found
-
-
-def _collect_columns(records: list[Record]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(key for record in records for key in record)
-    return {name: _unify_column([record.get(name) for record in records]) for name in names}
-
-
-def _unify_column(values: list[Any]) -> list[Any]:
-    """Return a column of one type: numbers, booleans, or strings; nan is missing."""
-    plain = [x.item() if isinstance(x, np.generic) else x for x in values]
-    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in plain]
-    types = {type(x) for x in cells if x is not None}
-    if types <= {bool} or all(issubclass(x, (int, float)) and x is not bool for x in types):
-        return cells
-    return [None if x is None else str(x) for x in cells]
 
 
 # --- records and plain values --------------------------------------------------------------------

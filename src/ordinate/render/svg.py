@@ -1,0 +1,401 @@
+"""SVG: charts as drawings that a browser shows, with text as text, in light and in dark.
+
+Colours are CSS variables. A drawing of its own (`render`) carries its style sheet; a page that has
+several (`render_drawing`) carries it once.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import count
+
+from ordinate.errors import replace_control_characters
+from ordinate.render.charts import (
+    COLOURS,
+    OTHER_SHADE,
+    SHADE,
+    SHAPES,
+    Axis,
+    Bar,
+    Cell,
+    Chart,
+    Line,
+    Mark,
+    Panel,
+    Place,
+    Point,
+    Text,
+    find_ticks,
+    format_ticks,
+    is_missing,
+    runs_along_x,
+    shorten_label,
+)
+
+WIDTH = 720.0  # of a drawing
+LETTER = 6.6  # width of a letter, on average
+ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
+NUMERIC_HEIGHT = 250.0
+GAP, EDGE = 26.0, 12.0
+LEGEND_ROW = 20.0
+STYLE = (
+    "\n.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;"
+    f"--shade:{SHADE};--other:{OTHER_SHADE};"
+    + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
+)
+STYLE += """
+font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:100%;height:auto}
+.ordinate-chart text{fill:var(--ink)}
+.ordinate-chart .soft{fill:var(--soft)}
+.ordinate-chart .strong{font-weight:600}
+.ordinate-chart .on{fill:var(--paper)}
+.ordinate-chart .grid{stroke:var(--grid);fill:none}
+.ordinate-chart .more{fill:var(--shade)}
+.ordinate-chart .less{fill:var(--other)}
+.ordinate-chart .mark{outline:none}
+.ordinate-chart .mark:focus{stroke:var(--ink);stroke-width:2px}
+.ordinate-chart .d1{stroke-dasharray:7 3}
+.ordinate-chart .d2{stroke-dasharray:2 3}
+.ordinate-chart .d3{stroke-dasharray:9 3 2 3}
+.ordinate-chart .d4{stroke-dasharray:12 4}
+.ordinate-chart .d5{stroke-dasharray:4 6}
+"""
+STYLE += "\n".join(
+    f".ordinate-chart .s{k}{{fill:var(--c{k});stroke:var(--c{k})}}" for k in range(len(SHAPES))
+)
+STYLE += """
+.ordinate-chart .line{fill:none;stroke-width:2px}
+.ordinate-chart .band{opacity:.18;stroke:none}"""
+DARK = (
+    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--shade:#6cb6ee;--other:#f0a35e;"
+    "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9"
+)
+STYLE += (
+    "\n@media (prefers-color-scheme:dark){.ordinate-chart{" + DARK + "}}"
+    "\n@media print{.ordinate-chart{--paper:#fff;--ink:#000}}\n"
+)
+
+
+def render(chart: Chart) -> str:
+    """Return a chart as an SVG file, which carries its style sheet."""
+    return render_drawing(chart, style=STYLE) + "\n"
+
+
+def render_drawing(chart: Chart, *, style: str = "", prefix: str = "chart") -> str:
+    """Return a chart as an element of a page; `prefix` keeps its identifiers apart from others."""
+    legend, top = _draw_legend(chart)
+    columns = max(1, min(chart.columns, len(chart.panels)))
+    width = (WIDTH - GAP * (columns - 1)) / columns
+    parts, bottom = [legend], top
+    for start in range(0, len(chart.panels), columns):
+        row = chart.panels[start : start + columns]
+        frames = [
+            _Frame.fit(chart, panel, k * (width + GAP), bottom, width)
+            for k, panel in enumerate(row)
+        ]
+        parts += [
+            _draw_panel(chart, panel, frame) for panel, frame in zip(row, frames, strict=True)
+        ]
+        bottom = max(frame.end for frame in frames)
+    titles = f"{prefix}-title {prefix}-description"
+    attributes = f'role="img" aria-labelledby="{titles}" viewBox="0 0 {WIDTH:g} {bottom:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" width="{WIDTH:g}" '
+        f'height="{bottom:.0f}" {attributes}>'
+        + (f"<style>{style}</style>" if style else "")
+        + f'<title id="{prefix}-title">{_escape(chart.title)}</title>'
+        + f'<desc id="{prefix}-description">{_escape(chart.description)}</desc>'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+# --- where things lie ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The rectangle of a panel's marks, and how places on its axes become coordinates."""
+
+    x: Axis
+    y: Axis
+    left: float
+    top: float
+    width: float
+    height: float
+    end: float  # below the axis and its title
+    turned: bool  # levels at the x-axis stand upright
+
+    @classmethod
+    def fit(cls, chart: Chart, panel: Panel, start: float, top: float, width: float) -> "_Frame":
+        """Return the frame of a panel that begins at `start` and `top`."""
+        x, y = chart.get_axes(panel)
+        margin = LETTER * max(map(len, _list_labels(y)), default=0) + 12
+        margin += 16 if y.label else 0
+        inner = max(width - margin - EDGE, 60.0)
+        if x.kind == y.kind == "ordered":  # cells are as wide as they need to be
+            inner = min(inner, max(len(x.levels), 1) * 64.0)
+        head = (18.0 if panel.title else 0.0) + 8
+        room = inner / max(len(x.levels), 1)
+        longest = LETTER * max(map(len, _list_labels(x)), default=0)
+        turned = x.kind == "ordered" and longest > room - 4
+        below = (0.8 * longest + 10 if turned else 20.0) + (18.0 if x.label else 4.0) + 8
+        height = NUMERIC_HEIGHT
+        if y.kind == "ordered":
+            tall = WIDE_ROW if x.kind == "ordered" and len(y.levels) <= 12 else ROW
+            height = tall * max(len(y.levels), 1)
+        return cls(
+            x, y, start + margin, top + head, inner, height, top + head + height + below, turned
+        )
+
+    def place_x(self, place: Place) -> float:
+        """Return the coordinate of a place on the x-axis."""
+        return self.left + self.width * _find_share(self.x, place)
+
+    def place_y(self, place: Place) -> float:
+        """Return the coordinate of a place on the y-axis: numbers rise, levels follow downwards."""
+        share = _find_share(self.y, place)
+        return self.top + self.height * (share if self.y.kind == "ordered" else 1 - share)
+
+    @property
+    def step_x(self) -> float:
+        """The width of a level of the x-axis."""
+        return self.width / max(len(self.x.levels), 1)
+
+    @property
+    def step_y(self) -> float:
+        """The height of a level of the y-axis."""
+        return self.height / max(len(self.y.levels), 1)
+
+
+def _find_share(axis: Axis, place: Place) -> float:
+    """Return where a place lies between the ends of an axis, which are 0 and 1."""
+    if axis.kind == "ordered":
+        return (axis.levels.index(str(place)) + 0.5) / len(axis.levels)
+    low, high, value = axis.low or 0.0, 1.0 if axis.high is None else axis.high, float(place)
+    if axis.kind == "log":
+        low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
+    return min(max((value - low) / (high - low), -0.02), 1.02)
+
+
+def _list_labels(axis: Axis) -> list[str]:
+    """Return what stands at an axis."""
+    if axis.kind == "ordered":
+        return [shorten_label(level) for level in axis.levels]
+    return format_ticks(find_ticks(axis))
+
+
+def _escape(text: str) -> str:
+    return escape(replace_control_characters(text))
+
+
+# --- panels --------------------------------------------------------------------------------------
+
+
+def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
+    parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
+    if panel.title:
+        title = shorten_label(panel.title, int(frame.width / LETTER))
+        parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
+    ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
+    parts += [
+        _DRAWERS[type(mark)](mark, frame, ranks.get(getattr(mark, "series", ""), 0))
+        for mark in panel.marks
+    ]
+    return "<g>" + "".join(parts) + "</g>"
+
+
+def _draw_x_axis(frame: _Frame) -> Iterator[str]:
+    bottom = frame.top + frame.height
+    if frame.x.kind == "ordered":
+        for level in frame.x.levels:
+            at = frame.place_x(level)
+            if frame.turned:
+                turn = f'transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
+                yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
+            else:
+                yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
+    else:
+        ticks = find_ticks(frame.x, max(2, int(frame.width / 70)))
+        for tick, text in zip(ticks, format_ticks(ticks), strict=True):
+            at = frame.place_x(tick)
+            yield f'<path class="grid" d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}"/>'
+            yield _draw_text(at, bottom + 15, text, "soft", "middle")
+    if frame.x.label:
+        yield _draw_text(
+            frame.left + frame.width / 2, frame.end - 10, frame.x.label[:90], "soft", "middle"
+        )
+
+
+def _draw_y_axis(frame: _Frame) -> Iterator[str]:
+    if frame.y.kind == "ordered":
+        for level in frame.y.levels:
+            yield _draw_text(
+                frame.left - 8, frame.place_y(level) + 4, shorten_label(level), "", "end"
+            )
+    else:
+        ticks = find_ticks(frame.y)
+        for tick, text in zip(ticks, format_ticks(ticks), strict=True):
+            at = frame.place_y(tick)
+            right = frame.left + frame.width
+            yield f'<path class="grid" d="M{frame.left:.1f} {at:.1f}H{right:.1f}"/>'
+            yield _draw_text(frame.left - 8, at + 4, text, "soft", "end")
+    if frame.y.label:
+        labels = max(map(len, _list_labels(frame.y)), default=0)
+        x, y = frame.left - LETTER * labels - 16, frame.top + frame.height / 2
+        turn = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
+        yield _draw_text(x, y, frame.y.label[:60], "soft", "middle", turn)
+
+
+def _draw_text(
+    x: float, y: float, text: str, style: str = "", anchor: str = "start", more: str = ""
+) -> str:
+    kind = f' class="{style}"' if style else ""
+    side = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side} {more}>{_escape(text)}</text>'
+
+
+# --- marks ---------------------------------------------------------------------------------------
+
+
+def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
+    x, y = frame.place_x(mark.x), frame.place_y(mark.y)
+    shade = 0.0 if math.isnan(mark.shade) else max(-1.0, min(1.0, mark.shade))
+    kind = "less" if shade < 0 else "more"
+    box = (
+        f'<rect x="{x - frame.step_x / 2 + 0.5:.1f}" y="{y - frame.step_y / 2 + 0.5:.1f}" '
+        f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" class="{kind}" '
+        f'fill-opacity="{0.06 + 0.94 * abs(shade):.3f}"/>'
+    )
+    room = int(frame.step_x / LETTER)
+    text = mark.text if len(mark.text) <= room else ""
+    style = "on" if abs(shade) > 0.5 else ""
+    return _wrap(mark.detail, box + (_draw_text(x, y + 4, text, style, "middle") if text else ""))
+
+
+def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
+    along_x = runs_along_x(frame.x, frame.y)
+    place, other = (frame.place_x, frame.place_y) if along_x else (frame.place_y, frame.place_x)
+    value, level = (mark.x, mark.y) if along_x else (mark.y, mark.x)
+    if is_missing(value) or is_missing(mark.base):
+        return ""
+    ends = sorted((place(mark.base), place(value)))
+    step = frame.step_y if along_x else frame.step_x
+    if mark.width is None or isinstance(level, str):
+        thick, middle = 0.6 * step, other(level)
+    else:
+        sides = [other(level - mark.width / 2), other(level + mark.width / 2)]
+        thick, middle = abs(sides[1] - sides[0]) * 0.94, sum(sides) / 2
+    start, size = ends[0], max(ends[1] - ends[0], 0.5)
+    x, y, width, height = (
+        (start, middle - thick / 2, size, thick)
+        if along_x
+        else (middle - thick / 2, start, thick, size)
+    )
+    box = (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'class="s{rank}" fill-opacity="0.6" stroke="none"/>'
+    )
+    return _wrap(mark.detail, box)
+
+
+def _draw_point(mark: Point, frame: _Frame, rank: int) -> str:
+    if is_missing(mark.x) or is_missing(mark.y):
+        return ""
+    x, y = frame.place_x(mark.x), frame.place_y(mark.y)
+    interval = ""
+    if not (math.isnan(mark.low) or math.isnan(mark.high)):
+        if runs_along_x(frame.x, frame.y):
+            low, high = frame.place_x(mark.low), frame.place_x(mark.high)
+            path = f"M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 4:.1f}v8M{high:.1f} {y - 4:.1f}v8"
+        else:
+            low, high = frame.place_y(mark.low), frame.place_y(mark.high)
+            path = f"M{x:.1f} {low:.1f}V{high:.1f}M{x - 4:.1f} {low:.1f}h8M{x - 4:.1f} {high:.1f}h8"
+        interval = f'<path class="s{rank}" stroke-width="1.6" d="{path}"/>'
+    return _wrap(mark.detail, interval + _draw_shape(SHAPES[rank], x, y, f"s{rank}"))
+
+
+def _draw_shape(shape: str, x: float, y: float, style: str) -> str:
+    if shape in {"circle", "ring"}:
+        inside = ' fill-opacity="0"' if shape == "ring" else ""
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.2" class="{style}"{inside}/>'
+    paths = {
+        "square": "m-4 -4h8v8h-8z",
+        "diamond": "m0 -5.4l5.4 5.4l-5.4 5.4l-5.4 -5.4z",
+        "triangle": "m0 -5l5 9h-10z",
+        "cross": "m-4 -4l8 8m0 -8l-8 8",
+    }
+    return f'<path class="{style}" d="M{x:.1f} {y:.1f}{paths[shape]}"/>'
+
+
+def _draw_line(mark: Line, frame: _Frame, rank: int) -> str:
+    band = ""
+    if mark.low and mark.high:
+        edge = [*zip(mark.x, mark.high, strict=True)]
+        edge += reversed([*zip(mark.x, mark.low, strict=True)])
+        path = _connect(edge, frame)
+        band = f'<path class="band s{rank}" d="{path}Z"/>' if path else ""
+    path = _connect([*zip(mark.x, mark.y, strict=True)], frame)
+    dash = f" d{rank}" if rank else ""
+    line = f'<path class="line s{rank}{dash}" d="{path}"/>' if path else ""
+    return _wrap(mark.detail, band + line)
+
+
+def _connect(places: list[tuple[Place, float]], frame: _Frame) -> str:
+    known = [(x, y) for x, y in places if not (is_missing(x) or is_missing(y))]
+    return "".join(
+        f"{'L' if k else 'M'}{frame.place_x(x):.1f} {frame.place_y(y):.1f}"
+        for k, (x, y) in enumerate(known)
+    )
+
+
+def _draw_label(mark: Text, frame: _Frame, _rank: int) -> str:
+    x, y = frame.place_x(mark.x), frame.place_y(mark.y)
+    return _draw_text(x + 6, y + 4, shorten_label(mark.text), "soft")
+
+
+def _wrap(detail: str, drawing: str) -> str:
+    """Return a mark that says more about itself when it is pointed at."""
+    if not detail or not drawing:
+        return drawing
+    return f'<g class="mark" tabindex="-1"><title>{_escape(detail)}</title>{drawing}</g>'
+
+
+_DRAWERS: dict[type[Mark], Callable[..., str]] = {
+    Cell: _draw_cell,
+    Bar: _draw_bar,
+    Point: _draw_point,
+    Line: _draw_line,
+    Text: _draw_label,
+}
+
+
+# --- the legend ----------------------------------------------------------------------------------
+
+
+def _draw_legend(chart: Chart) -> tuple[str, float]:
+    """Return the legend, and where it ends."""
+    x, y, parts = EDGE, 4.0, []
+    lines = {mark.series for mark in chart.list_marks() if isinstance(mark, Line)}
+    bars = {mark.series for mark in chart.list_marks() if isinstance(mark, Bar)}
+    for rank, name in zip(count(), chart.series, strict=False):
+        text, style = shorten_label(name), f"s{rank % len(SHAPES)}"
+        if x + 30 + LETTER * len(text) > WIDTH:
+            x, y = EDGE, y + LEGEND_ROW
+        if name in bars:
+            parts.append(
+                f'<rect x="{x - 6:.1f}" y="{y + 4:.1f}" width="14" height="9" class="{style}" '
+                'fill-opacity="0.6" stroke="none"/>'
+            )
+        elif name in lines:
+            dash = f" d{rank % len(SHAPES)}" if rank else ""
+            parts.append(f'<path class="line {style}{dash}" d="M{x - 6:.1f} {y + 8:.1f}h20"/>')
+        else:
+            parts.append(_draw_shape(SHAPES[rank % len(SHAPES)], x, y + 8, style))
+        parts.append(_draw_text(x + (18 if name in lines else 12), y + 12, text))
+        x += 44 + LETTER * len(text)
+    if chart.shades:
+        parts.append(_draw_text(x, y + 12, f"Shade: {chart.shades}", "soft"))
+    used = bool(chart.series or chart.shades)
+    return "<g>" + "".join(parts) + "</g>", y + LEGEND_ROW if used else 0.0
