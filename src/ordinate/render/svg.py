@@ -12,6 +12,10 @@ from unicodedata import east_asian_width
 
 from ordinate.errors import replace_control_characters
 from ordinate.render.charts import (
+    COLOURS,
+    OTHER_SHADE,
+    SHADE,
+    SHAPES,
     Axis,
     Bar,
     Cell,
@@ -25,7 +29,9 @@ from ordinate.render.charts import (
     Text,
     find_ticks,
     format_ticks,
+    is_missing,
     runs_along_x,
+    shorten_label,
 )
 
 WIDTH = 720.0  # of a drawing
@@ -33,15 +39,15 @@ LETTER = 7.0  # width of a letter, on average
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
-MOST_LETTERS = 26  # of a level; the rest is shown on demand
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
 LEGEND_ROW = 20.0
-SHAPES = ("circle", "square", "diamond", "triangle", "ring", "cross")
-# Okabe and Ito's colours, which colour-blind readers tell apart; in grey, shapes and dashes do.
-STYLE = """
-.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--shade:#0b5d99;
---other:#b4540a;--c0:#0072b2;--c1:#c24e00;--c2:#00795a;--c3:#a8477f;--c4:#6b5b00;--c5:#3f3f3f;
+STYLE = (
+    "\n.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;"
+    f"--shade:{SHADE};--other:{OTHER_SHADE};"
+    + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
+)
+STYLE += """
 font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
@@ -218,7 +224,7 @@ def _are_turned(x: Axis, width: float) -> bool:
 def _fit_texts(panel: Panel, x: Axis, width: float) -> float:
     """Return the width that leaves room for texts on the right."""
     rooms = [
-        (width + EDGE - _measure_text(_shorten(mark.text)) - BESIDE) / share
+        (width + EDGE - _measure_text(shorten_label(mark.text)) - BESIDE) / share
         for mark in panel.marks
         if isinstance(mark, Text) and (share := _find_share(x, mark.x)) > 0
     ]
@@ -238,13 +244,8 @@ def _find_share(axis: Axis, place: Place) -> float:
 def _list_labels(axis: Axis) -> list[str]:
     """Return what stands at an axis."""
     if axis.kind == "ordered":
-        return [_shorten(level) for level in axis.levels]
+        return [shorten_label(level) for level in axis.levels]
     return format_ticks(find_ticks(axis))
-
-
-def _shorten(text: str, most: int = MOST_LETTERS) -> str:
-    text = replace_control_characters(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _shorten_middle(text: str, most: int = MOST_DETAIL) -> str:
@@ -262,7 +263,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = _shorten(panel.title, int(frame.width / LETTER))
+        title = shorten_label(panel.title, int(frame.width / LETTER))
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [
@@ -279,9 +280,9 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
             at = frame.place_x(level)
             if frame.turned:
                 turn = f'transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
-                yield _draw_text(at + 4, bottom + 12, _shorten(level), "", "end", turn)
+                yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
             else:
-                yield _draw_text(at, bottom + 15, _shorten(level), "", "middle")
+                yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
     else:
         ticks = _choose_ticks(frame.x, frame.width)
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
@@ -289,7 +290,7 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
             yield f'<path class="grid" d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}"/>'
             yield _draw_text(at, bottom + 15, text, "soft", "middle")
     if frame.x.label:
-        label = _shorten(frame.x.label, max(20, int(frame.width / LETTER)))
+        label = shorten_label(frame.x.label, max(20, int(frame.width / LETTER)))
         yield _draw_text(frame.left + frame.width / 2, frame.end - 10, label, "soft", "middle")
 
 
@@ -309,7 +310,9 @@ def _choose_ticks(x: Axis, width: float) -> list[float]:
 def _draw_y_axis(frame: _Frame) -> Iterator[str]:
     if frame.y.kind == "ordered":
         for level in [] if frame.bare else frame.y.levels:
-            yield _draw_text(frame.left - 8, frame.place_y(level) + 4, _shorten(level), "", "end")
+            yield _draw_text(
+                frame.left - 8, frame.place_y(level) + 4, shorten_label(level), "", "end"
+            )
     else:
         ticks = find_ticks(frame.y)
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
@@ -321,7 +324,7 @@ def _draw_y_axis(frame: _Frame) -> Iterator[str]:
     if frame.y.label and not frame.bare:
         x, y = frame.left - _measure_labels(frame.y) - 16, frame.top + frame.height / 2
         turn = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
-        label = _shorten(frame.y.label, max(10, int(frame.height / LETTER)))
+        label = shorten_label(frame.y.label, max(10, int(frame.height / LETTER)))
         yield _draw_text(x, y, label, "soft", "middle", turn)
 
 
@@ -354,7 +357,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
     along_x = runs_along_x(frame.x, frame.y)
     place, other = (frame.place_x, frame.place_y) if along_x else (frame.place_y, frame.place_x)
     value, level = (mark.x, mark.y) if along_x else (mark.y, mark.x)
-    if _is_missing(value) or _is_missing(mark.base):
+    if is_missing(value) or is_missing(mark.base):
         return ""
     ends = sorted((place(mark.base), place(value)))
     step = frame.step_y if along_x else frame.step_x
@@ -377,7 +380,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
 
 
 def _draw_point(mark: Point, frame: _Frame, rank: int) -> str:
-    if _is_missing(mark.x) or _is_missing(mark.y):
+    if is_missing(mark.x) or is_missing(mark.y):
         return ""
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
     interval = ""
@@ -419,9 +422,9 @@ def _draw_line(mark: Line, frame: _Frame, rank: int) -> str:
 def _draw_rule(mark: Rule, frame: _Frame, rank: int) -> str:
     bottom, right = frame.top + frame.height, frame.left + frame.width
     paths = []
-    if not _is_missing(mark.x):
+    if not is_missing(mark.x):
         paths.append(f"M{frame.place_x(mark.x):.1f} {frame.top:.1f}V{bottom:.1f}")
-    if not _is_missing(mark.y):
+    if not is_missing(mark.y):
         paths.append(f"M{frame.left:.1f} {frame.place_y(mark.y):.1f}H{right:.1f}")
     return _wrap(mark.detail, _draw_path("".join(paths), rank))
 
@@ -432,7 +435,7 @@ def _draw_path(path: str, rank: int) -> str:
 
 
 def _connect(places: list[tuple[Place, Place]], frame: _Frame) -> str:
-    known = [(x, y) for x, y in places if not (_is_missing(x) or _is_missing(y))]
+    known = [(x, y) for x, y in places if not (is_missing(x) or is_missing(y))]
     return "".join(
         f"{'L' if k else 'M'}{frame.place_x(x):.1f} {frame.place_y(y):.1f}"
         for k, (x, y) in enumerate(known)
@@ -441,7 +444,9 @@ def _connect(places: list[tuple[Place, Place]], frame: _Frame) -> str:
 
 def _draw_label(mark: Text, frame: _Frame, rank: int) -> str:
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
-    return _draw_text(x + BESIDE, y + 4, _shorten(mark.text), f"t{rank}" if mark.series else "soft")
+    return _draw_text(
+        x + BESIDE, y + 4, shorten_label(mark.text), f"t{rank}" if mark.series else "soft"
+    )
 
 
 def _wrap(detail: str, drawing: str) -> str:
@@ -450,10 +455,6 @@ def _wrap(detail: str, drawing: str) -> str:
         return drawing
     title = _escape(_shorten_middle(detail))
     return f'<g class="mark" tabindex="-1"><title>{title}</title>{drawing}</g>'
-
-
-def _is_missing(place: Place) -> bool:
-    return not isinstance(place, str) and not math.isfinite(place)
 
 
 _DRAWERS: dict[type[Mark], Callable[..., str]] = {
@@ -478,7 +479,7 @@ def _draw_legend(chart: Chart) -> tuple[str, float]:
     for rank, name in enumerate(chart.series):
         if name not in listed:
             continue
-        text, style = _shorten(name), f"s{rank % len(SHAPES)}"
+        text, style = shorten_label(name), f"s{rank % len(SHAPES)}"
         if x + 30 + _measure_text(text) > WIDTH:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:

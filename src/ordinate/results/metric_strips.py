@@ -42,7 +42,8 @@ class MetricStrip:
         better = BETTER_VALUES[self.metric.direction]
         value = format_value(self.estimate.value)
         title = f"{self.metric.expression} {value} ({better} is better)"
-        return Panel(tuple(marks), title, x=Axis(unit=self.unit))
+        axis, name = Axis(unit=self.unit), self.metric.expression
+        return Panel(tuple(marks), title, x=axis, name=name)
 
 
 def chart_strips(
