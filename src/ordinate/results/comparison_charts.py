@@ -20,7 +20,7 @@ from ordinate.results.metric_strips import SYSTEM
 if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison
 
-MOST_RANKED = 30  # systems whose lines can be told apart
+MOST_RANKED = 30  # systems whose lines can be followed
 SHADES = {"better": 1.0, "worse": -1.0, "different": 0.5}
 REVERSED = {"better": "worse", "worse": "better"}
 
