@@ -7,39 +7,47 @@ import numpy as np
 from matplotlib.collections import FillBetweenPolyCollection, QuadMesh
 from matplotlib.text import Annotation
 
-from ordinate.render.charts import COLOURS, SHAPES, Bar, Cell, Line, Point, Text, runs_along_x
+from ordinate.render.charts import COLOURS, SHAPES, Bar, Cell, Line, Point, Rule, Text, runs_along_x
 from ordinate.render.matplotlib_charts import MARKERS, _to_text
 
 ENDS = {"|", "_"}  # of intervals
 
 
-def compare_with_chart(display):
-    """Assert that every panel shows its marks, all of them and nothing else."""
+def compare_with_chart(display, *, bare=True):
+    """Assert that every panel shows its marks, all of them and nothing else.
+
+    Panels side by side are `bare` of labels that they share, but for those on given axes.
+    """
     chart = display.chart
     axes = [display.ax_] if len(chart.panels) == 1 else list(display.ax_)
-    for panel, ax in zip(chart.panels, axes, strict=True):
+    for k, (panel, ax) in enumerate(zip(chart.panels, axes, strict=True)):
         x, y = chart.get_axes(panel)
         compare_axis(x, ax.xaxis, ax.get_xlim())
-        compare_axis(y, ax.yaxis, ax.get_ylim()[::-1] if y.kind == "ordered" else ax.get_ylim())
+        bounds = ax.get_ylim()[::-1] if y.kind == "ordered" else ax.get_ylim()
+        compare_axis(y, ax.yaxis, bounds, bare=bare and chart.shares_labels(k))
         sides = (x, y)
         ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
         compare_cells([m for m in panel.marks if isinstance(m, Cell)], ax, sides)
         compare_bars([m for m in panel.marks if isinstance(m, Bar)], ax, sides, ranks)
         compare_points([m for m in panel.marks if isinstance(m, Point)], ax, sides, ranks)
         compare_lines([m for m in panel.marks if isinstance(m, Line)], ax, sides, ranks)
+        compare_rules([m for m in panel.marks if isinstance(m, Rule)], ax, ranks)
         texts = [m for m in panel.marks if isinstance(m, Text) and is_known(m.x, m.y)]
         drawn = [t for t in ax.texts if isinstance(t, Annotation)]
-        assert [(t.get_text(), t.xy) for t in drawn] == [
+        named = {t.get_color() for t in drawn} & {*COLOURS}
+        assert named == {COLOURS[ranks.get(m.series, 0)] for m in texts if m.series}
+        assert Counter((t.get_text(), t.xy) for t in drawn) == Counter(
             (_to_text(m.text), place(m.x, m.y, sides)) for m in texts
-        ]
+        )
 
 
-def compare_axis(axis, artist, bounds):
+def compare_axis(axis, artist, bounds, *, bare=False):
     label = artist.get_label_text()
     assert label == _to_text(axis.label, len(label.replace(r"\$", "$")) if "…" in label else 60)
     low, high = bounds
     if axis.kind == "ordered":
-        assert [t.get_text() for t in artist.get_ticklabels()] == [*map(_to_text, axis.levels)]
+        labels = [t.get_text() for t in artist.get_ticklabels()]
+        assert labels == ([] if bare else [*map(_to_text, axis.levels)])
         assert [*artist.get_ticklocs()] == [*range(len(axis.levels))]
         assert (low, high) == (-0.5, len(axis.levels) - 0.5)
     else:
@@ -123,7 +131,7 @@ def compare_lines(lines, ax, sides, ranks):
     drawn = [
         (*map(tuple, line.get_data()), line.get_color())
         for line in ax.lines
-        if line.get_linestyle() != "None" and line.get_marker() not in ENDS
+        if line.get_linestyle() != "None" and line.get_marker() not in ENDS and not crosses(line)
     ]
     wanted = []
     bands = []
@@ -145,6 +153,24 @@ def compare_lines(lines, ax, sides, ranks):
         }
         corners = {tuple(map(float, v)) for path in band.get_paths() for v in path.vertices}
         assert corners == edges
+
+
+def compare_rules(rules, ax, ranks):
+    drawn = [(*map(tuple, line.get_data()), line.get_color()) for line in ax.lines if crosses(line)]
+    assert Counter(drawn) == Counter(
+        (*ends, COLOURS[ranks.get(rule.series, 0)])
+        for rule in rules
+        for at, ends in (
+            (rule.x, ((rule.x, rule.x), (0, 1))),
+            (rule.y, ((0, 1), (rule.y, rule.y))),
+        )
+        if is_known(at)
+    )
+
+
+def crosses(line):
+    """Say whether a line goes from one side of its axes to the other."""
+    return line.get_transform() != line.axes.transData
 
 
 def compare_numbers(drawn, wanted):

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
-from ordinate.render.charts import Axis, Bar, Cell, Chart, Line, Panel, Point, Text
+from ordinate.render.charts import COLOURS, Axis, Bar, Cell, Chart, Line, Panel, Point, Rule, Text
 from ordinate.render.matplotlib_charts import draw
 
 LEVELS = ("low", "mid", "high")
@@ -40,6 +40,13 @@ MARKS = {
     ),
     "lines over levels": ((Line(LEVELS, (1.0, 2.0, 3.0), series="c"),), ORDERED, Axis()),
     "undefined lines": ((Line((0.0,), (NAN,), (NAN,), (NAN,)),), Axis(), Axis()),
+    "lines between levels": ((Line(LEVELS, LEVELS[::-1], series="b"),), ORDERED, ORDERED),
+    "rules": (
+        (Rule(0.5, series="b"), Rule(y=2.0), Rule(), Point(0.2, 1.0)),
+        Axis(),
+        Axis("rank", low=0.5, high=3.5, integer=True),
+    ),
+    "names of series": ((Text(0.5, "low", "here", series="b"),), Axis(), ORDERED),
     "texts": ((Text(0.5, "low", "here"), Text(NAN, "low", "nowhere")), Axis(), ORDERED),
     "nothing": ((), Axis(), ORDERED),
 }
@@ -137,6 +144,32 @@ def test_the_legend_has_the_series_in_their_order():
     assert [x.get_text() for x in legend.get_texts()] == ["b", "_a", r"\$c\$"]
 
 
+def test_the_legend_leaves_out_what_a_text_names():
+    marks = [Point(1.0, "low", series=x) for x in ("a", "b")]
+    chart = make_chart([*marks, Text(1.0, "low", "b", series="b")], Axis(), ORDERED)
+    (legend,) = draw(chart).figure_.legends
+    assert [x.get_text() for x in legend.get_texts()] == ["a", "c"]
+    assert legend.get_lines()[1].get_color() == COLOURS[2]
+
+
+def test_panels_side_by_side_have_the_levels_once():
+    panels = (
+        Panel((Point(1.0, "low"),)),
+        Panel((Point(2.0, "mid"),), y=Axis("n", "ordered", ("mid",))),
+    )
+    for other, labelled in ((panels[0], False), (panels[1], True)):
+        chart = Chart("v", "t", "d", Axis(), ORDERED, (panels[0], other), columns=2)
+        _, right = draw(chart).ax_
+        assert right.yaxis.label.get_visible() is labelled
+        assert bool(right.get_yticklabels()) is labelled
+
+
+def test_integers_have_ticks_at_integers():
+    axis = Axis("rank", low=0.5, high=2.5, integer=True)
+    display = draw(make_chart([Point(1.0, "low")], axis, ORDERED))
+    assert [x.get_text() for x in display.ax_.get_xticklabels()] == ["1", "2"]
+
+
 def test_shades_have_a_scale_with_their_title():
     chart = make_chart([Cell("low", "low", 0.5)], ORDERED, ORDERED, series=(), shades="items")
     display = draw(chart)
@@ -216,7 +249,7 @@ def test_panels_share_the_place_of_one_subplot(result):
     figure = Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
     display = result.plot("levels", ax=right)
-    compare_with_chart(display)
+    compare_with_chart(display, bare=False)
     figure.draw_without_rendering()
     assert min(ax.get_position().x0 for ax in display.ax_) > left.get_position().x1
 
@@ -224,7 +257,7 @@ def test_panels_share_the_place_of_one_subplot(result):
 def test_panels_take_one_axes_each(result):
     axes = Figure().subplots(3, 1)
     display = result.plot("levels", ax=axes)
-    compare_with_chart(display)
+    compare_with_chart(display, bare=False)
     assert [*display.ax_] == [*axes]
 
 

@@ -6,11 +6,11 @@ the axes that are given.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -31,7 +31,6 @@ from ordinate.render.charts import (
     SHADE,
     SHAPES,
     Axis,
-    AxisKind,
     Bar,
     Cell,
     Chart,
@@ -40,6 +39,8 @@ from ordinate.render.charts import (
     Panel,
     Place,
     Point,
+    Rule,
+    Side,
     Text,
     find_ticks,
     format_ticks,
@@ -75,7 +76,6 @@ FILE_SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "ordinate",
 }
 PLAIN: dict[str, Any] = {"usetex": False}  # a label is no LaTeX, whatever is said of other texts
-Side = Literal["x", "y"]
 GivenAxes: TypeAlias = Axes | Sequence[Axes] | np.ndarray
 
 
@@ -144,14 +144,14 @@ def draw(chart: Chart, ax: GivenAxes | None = None) -> Display:
 
 def _make_axes(chart: Chart) -> tuple[list[Axes], Figure | Axes]:
     """Return axes of a new figure, and where its legend goes."""
-    columns = max(1, min(chart.columns, len(chart.panels)))
-    rows = [chart.panels[k : k + columns] for k in range(0, len(chart.panels), columns)]
+    rows = chart.list_rows()
+    columns = len(rows[0])
     widths = [_measure_width(chart, columns)] * columns
-    heights = [max(_measure_height(*chart.get_axes(panel)) for panel in row) for row in rows]
-    left = columns * max(_measure_left(chart, panel) for panel in chart.panels)
-    right = 0.9 if _list_cells(chart) else 0.0  # the scale of shades
+    heights = [max(_measure_height(chart, panel) for panel in row) for row in rows]
+    left = sum(_measure_left(chart, k) for k in range(columns))
+    right = 0.9 if any(map(_list_cells, chart.panels)) else 0.0  # the scale of shades
     below = sum(max(_measure_below(chart, panel) for panel in row) for row in rows)
-    top = 0.3 if chart.series else 0.0
+    top = 0.3 if chart.list_legend() else 0.0
     size = (sum(widths) + left + right, sum(heights) + below + top)
     figure = Figure(figsize=size, layout="constrained")
     # The layout moves all of them; until then texts go by the size that axes will have.
@@ -166,8 +166,11 @@ def _make_axes(chart: Chart) -> tuple[list[Axes], Figure | Axes]:
         wspace=0.0,
         hspace=0.0,
     )
-    places = [grid[k // columns, k % columns] for k in range(len(chart.panels))]
-    return [figure.add_subplot(place) for place in places], figure
+    axes = [figure.add_subplot(grid[k // columns, k % columns]) for k in range(len(chart.panels))]
+    for k, ax in enumerate(axes):
+        ax.yaxis.set_tick_params(labelleft=not chart.shares_labels(k))
+        ax.yaxis.label.set_visible(not chart.shares_labels(k))
+    return axes, figure
 
 
 def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axes]:
@@ -182,8 +185,9 @@ def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axe
             f"The chart {chart.name!r} has {len(chart.panels)} panels: give as many axes (not "
             f"{len(axes)}), one subplot for all of them, or none."
         )
-    columns = max(1, min(chart.columns, len(chart.panels)))
-    grid = place.subgridspec(-(-len(chart.panels) // columns), columns)
+    rows = chart.list_rows()
+    columns = len(rows[0])
+    grid = place.subgridspec(len(rows), columns)
     axes[0].set_axis_off()
     figure = axes[0].figure
     return [
@@ -193,24 +197,27 @@ def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axe
 
 def _measure_width(chart: Chart, columns: int) -> float:
     """Return the inches that the marks of a panel need across: a small matrix takes less."""
-    margin = max(_measure_left(chart, panel) for panel in chart.panels)
-    room = max(WIDTH / columns - margin, LEAST_WIDTH)
-    if all(x.kind == y.kind == "ordered" for x, y in map(chart.get_axes, chart.panels)):
+    left = sum(_measure_left(chart, k) for k in range(columns))
+    room = max((WIDTH - left) / columns, LEAST_WIDTH)
+    if all(map(_list_cells, chart.panels)):
         return min(room, max(0.6 * len(chart.x.levels), LEAST_WIDTH))
     return room
 
 
-def _measure_height(x: Axis, y: Axis) -> float:
+def _measure_height(chart: Chart, panel: Panel) -> float:
     """Return the inches that the marks of a panel need from top to bottom."""
+    _, y = chart.get_axes(panel)
     if y.kind != "ordered":
         return NUMERIC_HEIGHT
-    few = x.kind == "ordered" and len(y.levels) <= 12
+    few = _list_cells(panel) and len(y.levels) <= 12
     return (WIDE_ROW if few else ROW) * max(len(y.levels), 1)
 
 
-def _measure_left(chart: Chart, panel: Panel) -> float:
+def _measure_left(chart: Chart, index: int) -> float:
     """Return the inches that levels or numbers and a title need beside a panel."""
-    _, y = chart.get_axes(panel)
+    _, y = chart.get_axes(chart.panels[index])
+    if chart.shares_labels(index):
+        return 0.1
     labels = _measure_labels(y) + 0.1 if y.kind == "ordered" else 0.4
     return labels + (0.2 if y.label else 0.0)
 
@@ -230,8 +237,8 @@ def _measure_labels(axis: Axis) -> float:
 class _RoundLocator(Locator):
     """The ticks of all renderers, within what is shown of an axis."""
 
-    def __init__(self, ax: Axes, side: Side, kind: AxisKind) -> None:
-        self.ax, self.side, self.kind = ax, side, kind
+    def __init__(self, ax: Axes, side: Side, axis: Axis) -> None:
+        self.ax, self.side, self.of = ax, side, axis
 
     def __call__(self) -> list[float]:
         return self.tick_values(*(self.ax.get_xlim() if self.side == "x" else self.ax.get_ylim()))
@@ -239,7 +246,7 @@ class _RoundLocator(Locator):
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         low, high = sorted((vmin, vmax))
         most = max(2, int(_measure_side(self.ax, self.side) / 0.6))
-        return find_ticks(Axis(kind=self.kind, low=low, high=high), most)
+        return find_ticks(replace(self.of, low=low, high=high), most)
 
 
 class _TickFormatter(Formatter):
@@ -267,7 +274,7 @@ def _set_axis(ax: Axes, side: Side, axis: Axis) -> None:
         return
     ax.set(**{f"{side}scale": "log" if axis.kind == "log" else "linear"})
     ax.set(**{f"{side}lim": _widen(axis)})
-    artist.set_major_locator(_RoundLocator(ax, side, axis.kind))
+    artist.set_major_locator(_RoundLocator(ax, side, axis))
     artist.set_major_formatter(_TickFormatter())
     artist.set_minor_locator(NullLocator())
     artist.grid(visible=True, color=GRID)
@@ -324,8 +331,8 @@ def _draw_panel(chart: Chart, panel: Panel, ax: Axes) -> None:
             drawer(own, frame, ranks.get(series, 0) % len(SHAPES))
 
 
-def _list_cells(chart: Chart) -> list[Cell]:
-    return [mark for mark in chart.list_marks() if isinstance(mark, Cell)]
+def _list_cells(panel: Panel) -> list[Cell]:
+    return [mark for mark in panel.marks if isinstance(mark, Cell)]
 
 
 def _list_series(marks: Iterable[Mark], *kinds: type[Mark]) -> set[str]:
@@ -463,7 +470,7 @@ def _draw_lines(marks: list[Line], frame: _Frame, rank: int) -> None:
             x, low, high = zip(*edges, strict=True) if edges else ((), (), ())
             frame.ax.fill_between(x, low, high, color=COLOURS[rank], alpha=0.18, linewidth=0)
         places = [
-            (frame.place_x(x), y)
+            (frame.place_x(x), frame.place_y(y))
             for x, y in zip(mark.x, mark.y, strict=True)
             if not (is_missing(x) or is_missing(y))
         ]
@@ -474,7 +481,15 @@ def _style_line(rank: int) -> dict[str, Any]:
     return {"color": COLOURS[rank], "linewidth": 1.8, "linestyle": DASHES[rank]}
 
 
-def _draw_texts(marks: list[Text], frame: _Frame, _rank: int) -> None:
+def _draw_rules(marks: list[Rule], frame: _Frame, rank: int) -> None:
+    for mark in marks:
+        if not is_missing(mark.x):
+            frame.ax.axvline(mark.x, **_style_line(rank))
+        if not is_missing(mark.y):
+            frame.ax.axhline(mark.y, **_style_line(rank))
+
+
+def _draw_texts(marks: list[Text], frame: _Frame, rank: int) -> None:
     for mark in marks:
         if not (is_missing(mark.x) or is_missing(mark.y)):
             frame.ax.annotate(
@@ -484,6 +499,7 @@ def _draw_texts(marks: list[Text], frame: _Frame, _rank: int) -> None:
                 textcoords="offset points",
                 va="center",
                 fontsize="small",
+                color=COLOURS[rank] if mark.series else INK,
                 **PLAIN,
             )
 
@@ -491,6 +507,7 @@ def _draw_texts(marks: list[Text], frame: _Frame, _rank: int) -> None:
 _DRAWERS: dict[type[Mark], Callable[..., None]] = {
     Cell: _draw_cells,
     Bar: _draw_bars,
+    Rule: _draw_rules,
     Line: _draw_lines,
     Point: _draw_points,
     Text: _draw_texts,
@@ -501,20 +518,22 @@ _DRAWERS: dict[type[Mark], Callable[..., None]] = {
 
 
 def _draw_legend(chart: Chart, where: Figure | Axes) -> None:
-    """Draw the entries of all series, above the panels of a figure of our own."""
-    if not chart.series:
+    """Draw the entries of series, above the panels of a figure of our own."""
+    listed = chart.list_legend()
+    if not listed:
         return
-    bars, lines = (_list_series(chart.list_marks(), kind) for kind in (Bar, Line))
+    marks = chart.list_marks()
+    bars, lines = _list_series(marks, Bar), _list_series(marks, Line, Rule)
     handles: list[Artist] = []
-    for k, name in enumerate(chart.series):
-        rank = k % len(SHAPES)
+    for name in listed:
+        rank = chart.series.index(name) % len(SHAPES)
         if name in bars:
             hatch = HATCHES[rank] if len(bars) > 1 else None
             handles.append(Patch(facecolor=COLOURS[rank], alpha=0.6, hatch=hatch))
         else:
             style = _style_line(rank) if name in lines else _style_points(rank)
             handles.append(Line2D([], [], **style))
-    names = [_to_text(name) for name in chart.series]
+    names = [_to_text(name) for name in listed]
     more: dict[str, Any] = {"frameon": False}
     if isinstance(where, Figure):
         columns = max(1, int(WIDTH / (0.6 + LETTER * max(map(len, names)))))
@@ -530,7 +549,7 @@ def _draw_shades(chart: Chart, axes: list[Axes]) -> None:
     meshes = [mesh for ax in axes for mesh in ax.collections if mesh.get_cmap() is SHADES]
     if not meshes:
         return
-    below = any(cell.shade < 0 for cell in _list_cells(chart))
+    below = any(cell.shade < 0 for panel in chart.panels for cell in _list_cells(panel))
     ticks = {-1: "low", 0: "0", 1: "high"} if below else {0: "low", 1: "high"}
     bar = axes[0].figure.colorbar(meshes[0], ax=axes, shrink=0.8, aspect=25)
     bar.set_ticks([*ticks], labels=[*ticks.values()])
