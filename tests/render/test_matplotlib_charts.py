@@ -249,7 +249,7 @@ def test_panels_share_the_place_of_one_subplot(result):
     figure = Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
     display = result.plot("levels", ax=right)
-    compare_with_chart(display, bare=False)
+    compare_with_chart(display)
     figure.draw_without_rendering()
     assert min(ax.get_position().x0 for ax in display.ax_) > left.get_position().x1
 

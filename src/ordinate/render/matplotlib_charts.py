@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 import matplotlib as mpl
@@ -19,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.gridspec import GridSpecBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import Formatter, Locator, NullLocator
@@ -149,7 +151,9 @@ def _make_axes(chart: Chart) -> tuple[list[Axes], Figure | Axes]:
     widths = [_measure_width(chart, columns)] * columns
     heights = [max(_measure_height(chart, panel) for panel in row) for row in rows]
     left = sum(_measure_left(chart, k) for k in range(columns))
-    right = 0.9 if any(map(_list_cells, chart.panels)) else 0.0  # the scale of shades
+    right = 0.0
+    if any(map(_list_cells, chart.panels)):  # the scale of shades
+        right = 0.7 + 0.2 * len(_wrap_shades(chart, sum(heights)))
     below = sum(max(_measure_below(chart, panel) for panel in row) for row in rows)
     top = 0.3 if chart.list_legend() else 0.0
     size = (sum(widths) + left + right, sum(heights) + below + top)
@@ -166,11 +170,16 @@ def _make_axes(chart: Chart) -> tuple[list[Axes], Figure | Axes]:
         wspace=0.0,
         hspace=0.0,
     )
-    axes = [figure.add_subplot(grid[k // columns, k % columns]) for k in range(len(chart.panels))]
+    return _add_subplots(chart, figure, grid), figure
+
+
+def _add_subplots(chart: Chart, figure: Figure | SubFigure, grid: GridSpecBase) -> list[Axes]:
+    """Return the axes of all panels; side by side, they have the labels that they share once."""
+    axes = [figure.add_subplot(grid[divmod(k, grid.ncols)]) for k in range(len(chart.panels))]
     for k, ax in enumerate(axes):
         ax.yaxis.set_tick_params(labelleft=not chart.shares_labels(k))
         ax.yaxis.label.set_visible(not chart.shares_labels(k))
-    return axes, figure
+    return axes
 
 
 def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axes]:
@@ -185,14 +194,10 @@ def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axe
             f"The chart {chart.name!r} has {len(chart.panels)} panels: give as many axes (not "
             f"{len(axes)}), one subplot for all of them, or none."
         )
-    rows = chart.list_rows()
-    columns = len(rows[0])
-    grid = place.subgridspec(len(rows), columns)
     axes[0].set_axis_off()
-    figure = axes[0].figure
-    return [
-        figure.add_subplot(grid[k // columns, k % columns]) for k in range(len(chart.panels))
-    ], axes[0]
+    rows = chart.list_rows()
+    grid = place.subgridspec(len(rows), len(rows[0]))
+    return _add_subplots(chart, axes[0].figure, grid), axes[0]
 
 
 def _measure_width(chart: Chart, columns: int) -> float:
@@ -536,8 +541,9 @@ def _draw_legend(chart: Chart, where: Figure | Axes) -> None:
     names = [_to_text(name) for name in listed]
     more: dict[str, Any] = {"frameon": False}
     if isinstance(where, Figure):
-        columns = max(1, int(WIDTH / (0.6 + LETTER * max(map(len, names)))))
-        more |= {"loc": "outside upper left", "ncols": min(len(names), columns)}
+        widths = [0.6 + LETTER * len(name) for name in names]
+        columns = len(names) if sum(widths) < WIDTH else max(1, int(WIDTH / max(widths)))
+        more |= {"loc": "outside upper left", "ncols": columns}
     # matplotlib leaves out what begins with an underscore, so names come afterwards.
     legend = where.legend(handles, ["series"] * len(names), **more)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -553,9 +559,15 @@ def _draw_shades(chart: Chart, axes: list[Axes]) -> None:
     ticks = {-1: "low", 0: "0", 1: "high"} if below else {0: "low", 1: "high"}
     bar = axes[0].figure.colorbar(meshes[0], ax=axes, shrink=0.8, aspect=25)
     bar.set_ticks([*ticks], labels=[*ticks.values()])
-    bar.set_label(_to_text(chart.shades, 60), **PLAIN)
+    height = sum(_measure_side(ax, "y") for ax in axes[:: max(1, chart.columns)])
+    bar.set_label("\n".join(_wrap_shades(chart, height)), **PLAIN)
     bar.ax.set_ylim(min(ticks), 1)
     bar.outline.set_visible(False)
+
+
+def _wrap_shades(chart: Chart, height: float) -> list[str]:
+    """Return the lines of the title of the shades, beside panels of a height."""
+    return wrap(_to_text(chart.shades, 60), max(8, int(height / LETTER)))
 
 
 # --- texts ---------------------------------------------------------------------------------------
