@@ -23,11 +23,11 @@ from ordinate.metrics.known_properties import FORMAL_PROPERTIES
 from ordinate.postprocess import Decoder
 from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
 from ordinate.render.document import format_cell
+from ordinate.render.frames import make_frame
 from ordinate.render.text import measure_width
 from ordinate.results.base import (
     Result,
     align_columns,
-    make_frame,
     split_by_part,
     to_json_label,
     to_plain,
@@ -347,7 +347,7 @@ def test_an_unknown_backend_is_refused_and_a_missing_one_has_its_install_line(mo
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="pip install polars"):
         get_result("shift").to_frame(backend="polars")
-    monkeypatch.setattr("ordinate.results.base.find_spec", lambda _: None)
+    monkeypatch.setattr("ordinate.render.frames.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="one of pandas, polars, pyarrow"):
         get_result("shift").to_frame()
 

@@ -6,12 +6,19 @@ draw marks and know no view, so that a new view is data and never drawing code.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
+
+from ordinate.errors import replace_control_characters
 
 Place: TypeAlias = str | float  # a level of an ordered axis, or a number
 AxisKind = Literal["ordered", "numeric", "log"]
 MISSING = float("nan")
+# After Okabe and Ito, for colour-blind readers; in grey, shapes and dashes distinguish series.
+COLOURS = ("#0072b2", "#c24e00", "#00795a", "#a8477f", "#6b5b00", "#3f3f3f")
+SHADE, OTHER_SHADE = "#0b5d99", "#b4540a"  # of cells above 0 and below it
+SHAPES = ("circle", "square", "diamond", "triangle", "ring", "cross")
+MOST_LETTERS = 26  # of a level; the rest is shown on demand
 
 
 @dataclass(frozen=True)
@@ -100,12 +107,16 @@ Mark: TypeAlias = Cell | Bar | Point | Line | Text
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks on the axes of their chart, or on an axis of their own."""
+    """Marks on the axes of their chart, or on an axis of their own.
+
+    `name` says of what they are, where each panel shows one row of a table.
+    """
 
     marks: tuple[Mark, ...]
     title: str = ""
     x: Axis | None = None
     y: Axis | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,18 @@ class Chart:
         """Return the marks of all panels."""
         return [mark for panel in self.panels for mark in panel.marks]
 
+    def list_records(self) -> list[dict[str, Any]]:
+        """Return the marks as flat records; a line has one for each of its places."""
+        records = [
+            {"panel": panel.title, "mark": type(mark).__name__.lower()} | part
+            for panel in self.panels
+            for mark in panel.marks
+            for part in _split_places(mark)
+        ]
+        names = dict.fromkeys(name for record in records for name in record)
+        used = [name for name in names if any(not _is_empty(x.get(name)) for x in records)]
+        return [{name: record.get(name) for name in used} for record in records]
+
     def get_axes(self, panel: Panel) -> tuple[Axis, Axis]:
         """Return the axes of a panel, with the bounds that its marks need."""
         marks = panel.marks if panel.x or panel.y else self.list_marks()
@@ -143,6 +166,36 @@ class Chart:
 def runs_along_x(x: Axis, y: Axis) -> bool:
     """Say whether bars and intervals run along x: where y is ordered and x is not."""
     return y.kind == "ordered" and x.kind != "ordered"
+
+
+def is_missing(place: Place) -> bool:
+    """Say whether a place is none: what is undefined is not drawn."""
+    return not isinstance(place, str) and not math.isfinite(place)
+
+
+def shorten_label(text: str, most: int = MOST_LETTERS) -> str:
+    """Return a label on one line, with so many letters at most.
+
+    >>> shorten_label("x" * 99, 5)
+    'xxxx…'
+    """
+    text = replace_control_characters(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _split_places(mark: Mark) -> list[dict[str, Any]]:
+    """Return the fields of a mark; of a line, those of each place."""
+    values = {x.name: getattr(mark, x.name) for x in fields(mark)}
+    if not isinstance(mark, Line):
+        return [values]
+    several = {name: value for name, value in values.items() if isinstance(value, tuple) and value}
+    places = zip(*several.values(), strict=True)
+    plain = {name: None if value == () else value for name, value in values.items()}
+    return [plain | dict(zip(several, place, strict=True)) for place in places]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def _list_places(mark: Mark, side: Literal["x", "y"]) -> list[Place]:

@@ -12,6 +12,10 @@ from itertools import count
 
 from ordinate.errors import replace_control_characters
 from ordinate.render.charts import (
+    COLOURS,
+    OTHER_SHADE,
+    SHADE,
+    SHAPES,
     Axis,
     Bar,
     Cell,
@@ -24,21 +28,23 @@ from ordinate.render.charts import (
     Text,
     find_ticks,
     format_ticks,
+    is_missing,
     runs_along_x,
+    shorten_label,
 )
 
 WIDTH = 720.0  # of a drawing
 LETTER = 6.6  # width of a letter, on average
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
-MOST_LETTERS = 26  # of a level; the rest is shown on demand
 GAP, EDGE = 26.0, 12.0
 LEGEND_ROW = 20.0
-SHAPES = ("circle", "square", "diamond", "triangle", "ring", "cross")
-# Okabe and Ito's colours, which colour-blind readers tell apart; in grey, shapes and dashes do.
-STYLE = """
-.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--shade:#0b5d99;
---other:#b4540a;--c0:#0072b2;--c1:#c24e00;--c2:#00795a;--c3:#a8477f;--c4:#6b5b00;--c5:#3f3f3f;
+STYLE = (
+    "\n.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;"
+    f"--shade:{SHADE};--other:{OTHER_SHADE};"
+    + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
+)
+STYLE += """
 font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
@@ -176,13 +182,8 @@ def _find_share(axis: Axis, place: Place) -> float:
 def _list_labels(axis: Axis) -> list[str]:
     """Return what stands at an axis."""
     if axis.kind == "ordered":
-        return [_shorten(level) for level in axis.levels]
+        return [shorten_label(level) for level in axis.levels]
     return format_ticks(find_ticks(axis))
-
-
-def _shorten(text: str, most: int = MOST_LETTERS) -> str:
-    text = replace_control_characters(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _escape(text: str) -> str:
@@ -195,7 +196,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = _shorten(panel.title, int(frame.width / LETTER))
+        title = shorten_label(panel.title, int(frame.width / LETTER))
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [
@@ -212,9 +213,9 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
             at = frame.place_x(level)
             if frame.turned:
                 turn = f'transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
-                yield _draw_text(at + 4, bottom + 12, _shorten(level), "", "end", turn)
+                yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
             else:
-                yield _draw_text(at, bottom + 15, _shorten(level), "", "middle")
+                yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
     else:
         ticks = find_ticks(frame.x, max(2, int(frame.width / 70)))
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
@@ -230,7 +231,9 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
 def _draw_y_axis(frame: _Frame) -> Iterator[str]:
     if frame.y.kind == "ordered":
         for level in frame.y.levels:
-            yield _draw_text(frame.left - 8, frame.place_y(level) + 4, _shorten(level), "", "end")
+            yield _draw_text(
+                frame.left - 8, frame.place_y(level) + 4, shorten_label(level), "", "end"
+            )
     else:
         ticks = find_ticks(frame.y)
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
@@ -275,7 +278,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
     along_x = runs_along_x(frame.x, frame.y)
     place, other = (frame.place_x, frame.place_y) if along_x else (frame.place_y, frame.place_x)
     value, level = (mark.x, mark.y) if along_x else (mark.y, mark.x)
-    if _is_missing(value) or _is_missing(mark.base):
+    if is_missing(value) or is_missing(mark.base):
         return ""
     ends = sorted((place(mark.base), place(value)))
     step = frame.step_y if along_x else frame.step_x
@@ -298,7 +301,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
 
 
 def _draw_point(mark: Point, frame: _Frame, rank: int) -> str:
-    if _is_missing(mark.x) or _is_missing(mark.y):
+    if is_missing(mark.x) or is_missing(mark.y):
         return ""
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
     interval = ""
@@ -340,7 +343,7 @@ def _draw_line(mark: Line, frame: _Frame, rank: int) -> str:
 
 
 def _connect(places: list[tuple[Place, float]], frame: _Frame) -> str:
-    known = [(x, y) for x, y in places if not (_is_missing(x) or _is_missing(y))]
+    known = [(x, y) for x, y in places if not (is_missing(x) or is_missing(y))]
     return "".join(
         f"{'L' if k else 'M'}{frame.place_x(x):.1f} {frame.place_y(y):.1f}"
         for k, (x, y) in enumerate(known)
@@ -349,7 +352,7 @@ def _connect(places: list[tuple[Place, float]], frame: _Frame) -> str:
 
 def _draw_label(mark: Text, frame: _Frame, _rank: int) -> str:
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
-    return _draw_text(x + 6, y + 4, _shorten(mark.text), "soft")
+    return _draw_text(x + 6, y + 4, shorten_label(mark.text), "soft")
 
 
 def _wrap(detail: str, drawing: str) -> str:
@@ -357,10 +360,6 @@ def _wrap(detail: str, drawing: str) -> str:
     if not detail or not drawing:
         return drawing
     return f'<g class="mark" tabindex="-1"><title>{_escape(detail)}</title>{drawing}</g>'
-
-
-def _is_missing(place: Place) -> bool:
-    return not isinstance(place, str) and not math.isfinite(place)
 
 
 _DRAWERS: dict[type[Mark], Callable[..., str]] = {
@@ -381,7 +380,7 @@ def _draw_legend(chart: Chart) -> tuple[str, float]:
     lines = {mark.series for mark in chart.list_marks() if isinstance(mark, Line)}
     bars = {mark.series for mark in chart.list_marks() if isinstance(mark, Bar)}
     for rank, name in zip(count(), chart.series, strict=False):
-        text, style = _shorten(name), f"s{rank % len(SHAPES)}"
+        text, style = shorten_label(name), f"s{rank % len(SHAPES)}"
         if x + 30 + LETTER * len(text) > WIDTH:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:

@@ -1,17 +1,14 @@
 """What every result can do: name itself in a line, show itself, become a frame, be saved."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
+from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
@@ -23,6 +20,7 @@ from ordinate.render import (
 )
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 from ordinate.render.charts import Chart
+from ordinate.render.frames import make_frame
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -138,51 +136,6 @@ class Result(ABC):
         if name not in tables:
             raise BadOption(f"There is no table {name!r}. There are: {', '.join(tables)}.")
         return tables[name]
-
-
-# --- frames --------------------------------------------------------------------------------------
-
-
-def make_frame(records: list[Record], backend: str | None = None) -> Any:
-    """Return records as a frame: of the backend, or of the first that is installed."""
-    name = _find_backend() if backend is None else backend
-    if name not in _FRAME_MAKERS:
-        raise BadOption(f"There is no backend {name!r}. There are: {', '.join(_FRAME_MAKERS)}.")
-    try:
-        library = import_module(name)
-    except ImportError:
-        raise MissingExtra(f"A frame of {name} needs it: pip install {name}") from None
-    return _FRAME_MAKERS[name](library, _collect_columns(records))
-
-
-_FRAME_MAKERS: dict[str, Callable[[Any, dict[str, list[Any]]], Any]] = {
-    "pandas": lambda pandas, columns: pandas.DataFrame(columns),
-    "polars": lambda polars, columns: polars.DataFrame(columns, strict=False),
-    "pyarrow": lambda pyarrow, columns: pyarrow.table(columns),
-}
-
-
-def _find_backend() -> str:
-    found = next((name for name in _FRAME_MAKERS if find_spec(name)), None)
-    if found is None:
-        known = ", ".join(_FRAME_MAKERS)
-        raise MissingExtra(f"A frame needs one of {known}: pip install {next(iter(_FRAME_MAKERS))}")
-    return found
-
-
-def _collect_columns(records: list[Record]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(key for record in records for key in record)
-    return {name: _unify_column([record.get(name) for record in records]) for name in names}
-
-
-def _unify_column(values: list[Any]) -> list[Any]:
-    """Return a column of one type: numbers, booleans, or strings; nan is missing."""
-    plain = [x.item() if isinstance(x, np.generic) else x for x in values]
-    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in plain]
-    types = {type(x) for x in cells if x is not None}
-    if types <= {bool} or all(issubclass(x, (int, float)) and x is not bool for x in types):
-        return cells
-    return [None if x is None else str(x) for x in cells]
 
 
 # --- records and plain values --------------------------------------------------------------------

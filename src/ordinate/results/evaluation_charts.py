@@ -94,7 +94,8 @@ def _make_strip(result: "Evaluation", name: str, score: "Score") -> Panel:
     found = score.estimate or make_point_estimate(score.value, "")
     marks.append(_make_point(result, SYSTEM, found))
     better = BETTER_VALUES[score.metric.direction]
-    return Panel(tuple(marks), f"{name} {format_cell(score.value)} ({better} is better)", x=Axis())
+    title = f"{name} {format_cell(score.value)} ({better} is better)"
+    return Panel(tuple(marks), title, x=Axis(), name=name)
 
 
 def _make_point(result: "Evaluation", series: str, found: Estimate) -> Point:
