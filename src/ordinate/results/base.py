@@ -15,12 +15,12 @@ from ordinate.render import (
     Document,
     csv_records,
     find_terminal_width,
-    html,
     render,
 )
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 from ordinate.render.charts import Chart
 from ordinate.render.frames import make_frame
+from ordinate.summaries import ConfusionMatrix
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -60,6 +60,10 @@ class Result(ABC):
         """Return the views of the result; those of one name are variants of each other."""
         return []
 
+    def get_movable_matrix(self) -> ConfusionMatrix | None:
+        """Return the confusion matrix in which a page lets people move items, if there is one."""
+        return None
+
     def get_chart(self, name: str, variant: str | None = None) -> Chart:
         """Return a view by its name, and by its variant where there are several."""
         charts = self.list_charts()
@@ -88,7 +92,9 @@ class Result(ABC):
         return hash(repr(self))
 
     def _repr_html_(self) -> str:
-        return html.render(self.document())
+        from ordinate.render.html import render_piece  # noqa: PLC0415 - start-up: notebooks alone need it
+
+        return render_piece(self.document(), self.list_charts())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""

@@ -44,7 +44,10 @@ CORRECTION_NAMES = {
 def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
     cases = _describe_cases(result)
-    blocks: list[Block] = [*_make_board_blocks(result), *(replace(section, verdict="") for section in cases)]
+    blocks: list[Block] = [
+        *_make_board_blocks(result),
+        *(replace(section, verdict="") for section in cases),
+    ]
     for tests in result.tests:
         blocks += _make_test_grids(tests)
     panel = result.panel
