@@ -1,7 +1,7 @@
 """HTML pages: a whole report in one file, which needs no network and runs no script but its own.
 
-Everything is drawn and written here, every variant of it. The script (`page.js`) shows and hides,
-sorts, and computes the what-if panel; without it, the first variants are shown.
+Everything is drawn and written here, every variant of it. The script (`page.js`) shows and hides
+and sorts, and computes the what-if panel (`what_if.js`); without it, the first variants are shown.
 """
 
 import base64
@@ -39,7 +39,9 @@ def render_page(result: "Renderable") -> str:
         _Section("notes", NOTES_TITLE, render_notes(document)),
     ]
     written = [section for section in sections if section.content]
-    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
+    script = _read_script("page.js")
+    if any(section.name == "what-if" for section in written):
+        script += _read_script("what_if.js")
     head = _render_head(document, script)
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
@@ -52,6 +54,10 @@ def render_page(result: "Renderable") -> str:
         "</body>\n</html>\n",
     ]
     return "\n".join(parts)
+
+
+def _read_script(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -203,7 +209,7 @@ def _render_block(block: str | Grid) -> str:
 
 def _render_summary(result: "Renderable") -> str:
     """Return the report as JSON, in which nothing ends the element that it stands in."""
-    text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(result.to_dict(), allow_nan=False, separators=(",", ":"))
     if len(text) > LARGEST_SUMMARY:
         return ""
     text = text.replace("<", "\\u003c")

@@ -165,7 +165,7 @@ def chart_cell_costs(result: "Evaluation") -> list[Chart]:
                 f"Cost of each cell under {name}",
                 f"What {name} would gain if the items of a cell were right; rows are gold levels.",
                 gains / most,
-                [[f"{x:.3f}" if x else "" for x in row] for row in gains.tolist()],
+                [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
                 shades=f"gain of {name}",
                 variant=name,
             )
