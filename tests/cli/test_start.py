@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 from ordinate.cli.main import build_parser, main
 
@@ -105,6 +106,7 @@ def test_the_help_of_all_names_every_command(capsys):
 
 def test_the_help_of_evaluate_explains_every_option(capsys):
     shown = help_of(capsys, "evaluate")
+    shown += run("evaluate", "--help-files").out
     options = (
         "--gold --predicted --gold-file --id --row-order --scale --map --weights --by --metrics "
         "--missing --format --output --items --force --fail-under --delimiter --encoding"
@@ -139,15 +141,15 @@ def test_help_and_version_work_as_a_process():
 # --- the examples in the help --------------------------------------------------------------------
 
 
-def examples(command: str) -> list[str]:
+def examples(command: str, flag: str = "--help") -> list[str]:
     """Return the example lines of the help of a command."""
-    actions = [action for action in build_parser()._actions if action.dest == "command"]
-    text = actions[0].choices[command].format_help().partition("examples:\n")[2]
+    text = run(command, flag).out.partition("examples:\n")[2]
     text = re.sub(r"\\\n\s*", "", text)  # an example of two lines
     return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
 
 
-EVALUATE, METRICS = examples("evaluate"), examples("metrics")
+EVALUATE = [*examples("evaluate"), *examples("evaluate", "--help-files")]
+METRICS = examples("metrics")
 
 
 def test_there_are_examples_and_each_is_a_command():

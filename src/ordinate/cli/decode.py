@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import add_column_options
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     SCALE_HELP,
@@ -52,7 +53,7 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
-    add_flags(group, ProbabilityColumns)
+    add_column_options(parser, group, ProbabilityColumns)
     add("--scale", help=SCALE_HELP)
     add(
         "--fit",

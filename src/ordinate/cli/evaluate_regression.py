@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import add_column_options
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     IntervalOptions,
@@ -64,7 +65,7 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input")
-    add_flags(group, RegressionColumns)
+    add_column_options(parser, group, RegressionColumns)
     add_missing_option(group)
     _add_target_options(parser)
     metrics = parser.add_argument_group("metrics")
@@ -171,6 +172,7 @@ def _evaluate_files(
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
         further_rows=tuple(row for part in parts for row in part.rows()),
+        parts=tuple(part.result for part in parts),
     )
 
 

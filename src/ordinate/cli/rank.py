@@ -11,7 +11,6 @@ from ordinate.cli.options import (
     add_metric_file_option,
     add_metric_option,
     add_metrics_option,
-    add_model_option,
     add_output_options,
     open_experiment,
     parse_comparison_settings,
@@ -55,7 +54,13 @@ def add_to(commands: Any) -> None:
     add_experiment_options(parser)
     group = parser.add_argument_group("systems and test sets")
     add = group.add_argument
-    add_model_option(group, action="append", default=[])
+    add(
+        "--model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="saved model, or how its name alone begins; may be repeated (default: all)",
+    )
     add(
         "--test-set",
         metavar="NAME",
