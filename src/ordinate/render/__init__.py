@@ -10,7 +10,6 @@ from ordinate.render.document import Block, Document, Grid
 
 if TYPE_CHECKING:
     from ordinate.render.charts import Chart
-    from ordinate.summaries import ConfusionMatrix
 
 __all__ = [
     "FORMATS_BY_SUFFIX",
@@ -38,9 +37,6 @@ class Renderable(Protocol):
 
     def list_charts(self) -> "list[Chart]":
         """Return the views."""
-
-    def get_movable_matrix(self) -> "ConfusionMatrix | None":
-        """Return the confusion matrix in which a page lets people move items, if there is one."""
 
 
 def _render_json(result: Renderable) -> str:

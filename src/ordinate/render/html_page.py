@@ -34,7 +34,7 @@ def render_page(result: "Renderable") -> str:
     sections = [
         _Section("verdict", "Verdict", _render_verdict(document, metrics)),
         _Section("charts", "Charts", _render_charts(charts, metrics)),
-        _Section("what-if", "What if", _render_what_if(result.get_movable_matrix())),
+        _Section("what-if", "What if", _render_what_if(result)),
         _Section("tables", "Tables", _render_blocks(document, metrics)),
         _Section("notes", NOTES_TITLE, render_notes(document)),
     ]
@@ -216,8 +216,12 @@ def _render_summary(result: "Renderable") -> str:
     return f'<script type="application/json" id="ordinate-summary">{text}</script>'
 
 
-def _render_what_if(matrix: "ConfusionMatrix | None") -> str:
-    """Return the confusion matrix as buttons, and the forms that move items in it."""
+def _render_what_if(result: "Renderable") -> str:
+    """Return the confusion matrix as buttons, and the forms that move items in it.
+
+    Results that are of one confusion matrix have it.
+    """
+    matrix: ConfusionMatrix | None = getattr(result, "confusion_matrix", None)
     if matrix is None or len(matrix.scale) > MOST_LEVELS:
         return ""
     names = [*matrix.scale.names]

@@ -20,7 +20,6 @@ from ordinate.render import (
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
 from ordinate.render.charts import Chart
 from ordinate.render.frames import make_frame
-from ordinate.summaries import ConfusionMatrix
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -59,10 +58,6 @@ class Result(ABC):
     def list_charts(self) -> list[Chart]:
         """Return the views of the result; those of one name are variants of each other."""
         return []
-
-    def get_movable_matrix(self) -> ConfusionMatrix | None:
-        """Return the confusion matrix in which a page lets people move items, if there is one."""
-        return None
 
     def get_chart(self, name: str, variant: str | None = None) -> Chart:
         """Return a view by its name, and by its variant where there are several."""

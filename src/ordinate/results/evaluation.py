@@ -246,10 +246,6 @@ class Evaluation(Result):
 
         return chart_evaluation(self)
 
-    def get_movable_matrix(self) -> ConfusionMatrix:
-        """Return the confusion matrix of all items."""
-        return self.confusion_matrix
-
     def list_subgroups(self) -> "list[tuple[str, Evaluation]]":
         """Return the subgroups by their names as strings, made distinct where they look alike."""
         return name_subgroups(self.by)
