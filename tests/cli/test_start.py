@@ -73,6 +73,21 @@ def test_evaluating_a_file_loads_only_the_engine(tmp_path, form):
     assert not loaded(program, tmp_path) & (HEAVY - {"duckdb"})
 
 
+def test_evaluating_a_file_in_a_pipe_loads_nothing_that_draws(tmp_path):
+    (tmp_path / "some.csv").write_text(PAIRS)
+    script = (
+        "import sys\n"
+        "from ordinate.cli.main import main\n"
+        "assert main(['evaluate', 'some.csv']) == 0\n"
+        "drawing = ('_charts', '.svg', '.html', '.html_page')\n"
+        "print([x for x in sys.modules if x.endswith(drawing)])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv.gz"])
 def test_other_files_load_only_the_engine_too(tmp_path, suffix):
     content = b'{"gold": "A1", "predicted": "A2"}\n' if suffix == "jsonl" else None

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from drawn_charts import compare_with_chart
 from rendered_reports import words
+from terminal_drawings import erase_drawings
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
@@ -262,6 +264,18 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
 def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
     with pytest.raises(BadOutput, match="cannot be written"):
         get_result("evaluation").save(tmp_path / name)
+
+
+@EVERY_REPORT
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_drawings_fit_the_width_and_take_nothing_from_what_is_said(name, width):
+    result = get_result(name)
+    drawn, said = (render(result, width=width, drawings=x) for x in ("plain", "none"))
+    assert [line for line in drawn.splitlines() if measure_width(line) > width] == []
+    # The head of a bar has the ticks of its axis; that is all that is added.
+    more = Counter(erase_drawings(drawn)) - Counter(erase_drawings(said))
+    assert Counter(erase_drawings(said)) <= Counter(erase_drawings(drawn))
+    assert all(re.fullmatch(r"-?[\d,.]+", word) for word in more)
 
 
 @EVERY_REPORT

@@ -16,6 +16,7 @@ from ordinate.cli.options import (
     list_inputs,
     parse_comparison_settings,
     parse_scale,
+    show_report,
 )
 from ordinate.errors import BadOption
 
@@ -78,19 +79,18 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records, find_terminal_width, render
+    from ordinate.render import csv_records
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
         levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
-        report = render(result, options.format or "text", width=find_terminal_width())
         if out is None:
             sys.stdout.write(levels)
-            sys.stderr.write(report)
+            show_report(options, result, sys.stderr)
         else:
             out.write_text(levels, encoding="utf-8")
-            sys.stdout.write(report)
+            show_report(options, result, sys.stdout)
     return 0
 
 

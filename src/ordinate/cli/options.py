@@ -5,13 +5,19 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
+from ordinate.render import (
+    FORMATS_BY_SUFFIX,
+    RENDERERS,
+    find_drawings,
+    find_terminal_width,
+    render,
+)
 from ordinate.settings import Level, Resamples, Seed, list_settings
 
 if TYPE_CHECKING:
@@ -280,19 +286,25 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
-        width = find_terminal_width() if report is None else None
-        shown = options.format or _infer_format(options.output)
-        text = render(result(), shown, width=width, details=options.details)
         if report is None:
-            sys.stdout.write(text)
+            show_report(options, result(), sys.stdout)
         else:
+            shown = options.format or _infer_format(options.output)
+            text = render(result(), shown, details=options.details)
             report.write_text(text, encoding="utf-8", errors="replace")
 
 
-def render_for_terminal(options: argparse.Namespace, result: Any) -> str:
-    """Return the report of a command whose file has something else in it."""
-    width = find_terminal_width()
-    return render(result, options.format or "text", width=width, details=options.details)
+def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:
+    """Write the report of a result to a stream, fitted to the terminal if it is one."""
+    stream.write(
+        render(
+            result,
+            options.format or "text",
+            width=find_terminal_width(),
+            details=options.details,
+            drawings=find_drawings(stream),
+        )
+    )
 
 
 def _infer_format(output: str | None) -> str:

@@ -273,6 +273,20 @@ def _widen(low: float, high: float, *, log: bool) -> tuple[float, float]:
     return low - room, high + room
 
 
+def find_share(axis: Axis, place: Place) -> float:
+    """Return where a place lies between the ends of an axis, which are 0 and 1.
+
+    >>> find_share(Axis(low=0.0, high=4.0), 1.0), find_share(Axis(kind="log", low=1, high=100), 10)
+    (0.25, 0.5)
+    """
+    if axis.kind == "ordered":
+        return (axis.levels.index(str(place)) + 0.5) / len(axis.levels)
+    low, high, value = axis.low or 0.0, 1.0 if axis.high is None else axis.high, float(place)
+    if axis.kind == "log":
+        low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
+    return min(max((value - low) / (high - low), -0.02), 1.02)
+
+
 def find_ticks(axis: Axis, most: int = 6) -> list[float]:
     """Return the round numbers within the bounds of an axis.
 

@@ -27,6 +27,7 @@ from ordinate.render.charts import (
     Point,
     Rule,
     Text,
+    find_share,
     find_ticks,
     format_ticks,
     is_missing,
@@ -159,11 +160,11 @@ class _Frame:
 
     def place_x(self, place: Place) -> float:
         """Return the coordinate of a place on the x-axis."""
-        return self.left + self.width * _find_share(self.x, place)
+        return self.left + self.width * find_share(self.x, place)
 
     def place_y(self, place: Place) -> float:
         """Return the coordinate of a place on the y-axis: numbers rise, levels follow downwards."""
-        share = _find_share(self.y, place)
+        share = find_share(self.y, place)
         return self.top + self.height * (share if self.y.kind == "ordered" else 1 - share)
 
     @property
@@ -236,19 +237,9 @@ def _fit_texts(panel: Panel, x: Axis, width: float) -> float:
     rooms = [
         (width + EDGE - _measure_text(shorten_label(mark.text)) - BESIDE) / share
         for mark in panel.marks
-        if isinstance(mark, Text) and (share := _find_share(x, mark.x)) > 0
+        if isinstance(mark, Text) and (share := find_share(x, mark.x)) > 0
     ]
     return min(rooms, default=width)
-
-
-def _find_share(axis: Axis, place: Place) -> float:
-    """Return where a place lies between the ends of an axis, which are 0 and 1."""
-    if axis.kind == "ordered":
-        return (axis.levels.index(str(place)) + 0.5) / len(axis.levels)
-    low, high, value = axis.low or 0.0, 1.0 if axis.high is None else axis.high, float(place)
-    if axis.kind == "log":
-        low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
-    return min(max((value - low) / (high - low), -0.02), 1.02)
 
 
 def _list_labels(axis: Axis) -> list[str]:

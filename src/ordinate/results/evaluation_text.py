@@ -191,7 +191,8 @@ def _make_metrics_grid(result: "Evaluation") -> Grid:
     header = ("metric", "better", "value", *_make_interval_title(result), "best constant")
     rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
     header = (*header, f"majority {majority}", "chance", "attainable")
-    return Grid("Metrics", header, rows, left=2, optional=("attainable", f"majority {majority}"))
+    optional = ("attainable", f"majority {majority}")
+    return Grid("Metrics", header, rows, left=2, optional=optional, view=("metrics", ""))
 
 
 def _make_interval_title(result: "Evaluation") -> tuple[str, ...]:
@@ -335,7 +336,9 @@ def _make_confusion_grid(result: "Evaluation") -> Grid:
     ]
     totals = cells.sum(axis=0)
     rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(matrix.total))))
-    return Grid("Confusion matrix", (*header, "total"), tuple(rows), totals=1)
+    return Grid(
+        "Confusion matrix", (*header, "total"), tuple(rows), totals=1, view=("confusion", "")
+    )
 
 
 def _format_count(value: float) -> Cell:

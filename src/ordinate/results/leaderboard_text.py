@@ -95,7 +95,9 @@ def _describe_cases(result: "Comparison") -> list[Document]:
     def retitle(block: str | Grid) -> str | Grid:
         if isinstance(block, str):
             return block
-        return replace(block, title=f"{title}: {block.title[:1].lower()}{block.title[1:]}")
+        view = block.view and (f"case_{block.view[0]}", block.view[1])
+        own = f"{title}: {block.title[:1].lower()}{block.title[1:]}"
+        return replace(block, title=own, view=view)
 
     blocks = [
         block.map(retitle) if isinstance(block, Variants) else retitle(block)
@@ -163,7 +165,9 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
     empty = (None,) * (len(header) - 3)
     rows += [(None, name, value, *empty) for name, value in _list_baselines(board)]
     title = f"Leaderboard by {name} ({better} is better)"
-    return Grid(title, header, tuple(rows), left=2, optional=("P(rank 1)", "rank interval"))
+    optional = ("P(rank 1)", "rank interval")
+    view = ("leaderboard", name)
+    return Grid(title, header, tuple(rows), left=2, optional=optional, view=view)
 
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
