@@ -16,6 +16,7 @@ from ordinate.render.charts import (
     Line,
     Panel,
     Point,
+    Rule,
     Text,
     find_ticks,
     format_ticks,
@@ -60,6 +61,56 @@ def test_a_panel_with_an_axis_of_its_own_has_bounds_of_its_own():
     chart = Chart("v", "t", "d", Axis(), Axis(kind="ordered", levels=("a",)), panels)
     (first, _), (second, _) = (chart.get_axes(panel) for panel in panels)
     assert first.low > second.high
+
+
+def test_panels_share_the_bounds_of_the_axis_that_they_share():
+    panels = (Panel((Point(1.0, 5.0),)), Panel((Point(3.0, 100.0),), y=Axis()))
+    chart = Chart("v", "t", "d", Axis(), Axis(), panels)
+    (first, low), (second, high) = (chart.get_axes(panel) for panel in panels)
+    assert first == second
+    assert low.high < high.low
+
+
+def test_labels_of_a_shared_axis_stand_once():
+    y = Axis("system", "ordered", ("a", "b"))
+    panels = (Panel((Point(1.0, "a"),)), Panel((Point(3.0, "b"),), x=Axis()))
+    chart = Chart("v", "t", "d", Axis(), y, panels, columns=2)
+    texts = [e.text for e in read_drawing(chart).iter(f"{SVG}text")]
+    assert [texts.count(x) for x in ("a", "b", "system")] == [1, 1, 1]
+
+
+def test_rules_run_across_the_panel_and_widen_its_axis():
+    chart = make_chart(Point(0.5, "a"), Rule(2.0, series="goal"), y=Axis("", "ordered", ("a",)))
+    x, _ = chart.get_axes(chart.panels[0])
+    assert x.high > 2.0
+    grid, *_, rule = [
+        e.get("d") for e in read_drawing(chart).iter(f"{SVG}path") if "V" in (e.get("d") or "")
+    ]
+    assert rule.split()[1] == grid.split()[1]  # from the top to the bottom
+
+
+def test_series_that_texts_name_are_not_in_the_legend():
+    named = Text(0.6, "b", "2", series="two")
+    points = (Point(0.5, "a", series="one"), Point(0.6, "b", series="two"))
+    chart = make_chart(*points, named, series=("one", "two"))
+    assert chart.list_legend() == ["one"]
+    texts = [e.text for e in read_drawing(chart).iter(f"{SVG}text")]
+    assert "one" in texts
+    assert "two" not in texts
+
+
+def test_texts_at_the_right_end_have_room():
+    marks = (Point(1.0, "a"), Text(1.0, "a", "m" * 26))
+    texts = list(read_drawing(make_chart(*marks)).iter(f"{SVG}text"))
+    text = next(e for e in texts if e.text == "m" * 26)
+    assert float(text.get("x")) + 26 * 9 < svg.WIDTH
+
+
+def test_very_long_details_lose_their_middle():
+    drawing = read_drawing(make_chart(Point(0.5, "a", detail=f"{'x' * 10_000}: 0.5")))
+    detail = [e.text for e in drawing.iter(f"{SVG}title")][-1]
+    assert detail.endswith("x: 0.5")
+    assert len(detail) < 500
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 10))

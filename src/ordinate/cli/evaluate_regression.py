@@ -172,6 +172,7 @@ def _evaluate_files(
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
         further_rows=tuple(row for part in parts for row in part.rows()),
+        parts=tuple(part.result for part in parts),
     )
 
 

@@ -5,7 +5,7 @@ draw marks and know no view, so that a new view is data and never drawing code.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +13,7 @@ from ordinate.errors import replace_control_characters
 
 Place: TypeAlias = str | float  # a level of an ordered axis, or a number
 AxisKind = Literal["ordered", "numeric", "log"]
+Side = Literal["x", "y"]
 MISSING = float("nan")
 # After Okabe and Ito, for colour-blind readers; in grey, shapes and dashes distinguish series.
 COLOURS = ("#0072b2", "#c24e00", "#00795a", "#a8477f", "#6b5b00", "#3f3f3f")
@@ -34,6 +35,7 @@ class Axis:
     low: float | None = None
     high: float | None = None
     unit: str | None = None
+    integer: bool = False  # ticks are integers: ranks, trials
 
     @property
     def label(self) -> str:
@@ -42,7 +44,9 @@ class Axis:
         >>> Axis("density", unit="kg/m³").label
         'density (kg/m³)'
         """
-        return f"{self.title} ({self.unit})" if self.unit else self.title
+        if self.title and self.unit:
+            return f"{self.title} ({self.unit})"
+        return self.title or self.unit or ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Line:
     """A line through places, with a band where there is one."""
 
     x: tuple[Place, ...]
-    y: tuple[float, ...]
+    y: tuple[Place, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     series: str = ""
@@ -93,8 +97,18 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A line across the panel at a value: upright at x, or level at y."""
+
+    x: float = MISSING
+    y: float = MISSING
+    series: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
 class Text:
-    """A text beside a place."""
+    """A text beside a place; one with a series names it, which the legend then need not."""
 
     x: Place
     y: Place
@@ -102,7 +116,7 @@ class Text:
     series: str = ""
 
 
-Mark: TypeAlias = Cell | Bar | Point | Line | Text
+Mark: TypeAlias = Cell | Bar | Point | Line | Rule | Text
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,20 @@ class Chart:
         """Return the marks of all panels."""
         return [mark for panel in self.panels for mark in panel.marks]
 
+    def list_rows(self) -> list[tuple[Panel, ...]]:
+        """Return the panels row by row."""
+        columns = max(1, self.columns)
+        return [self.panels[k : k + columns] for k in range(0, len(self.panels), columns)]
+
+    def shares_labels(self, index: int) -> bool:
+        """Say whether the panel to the left has the labels of a panel's y-axis."""
+        return index % max(1, self.columns) > 0 and self.panels[index].y is None
+
+    def list_legend(self) -> list[str]:
+        """Return the series that the legend has: those that no text in a panel names."""
+        named = {mark.series for mark in self.list_marks() if isinstance(mark, Text)}
+        return [series for series in self.series if series not in named]
+
     def list_records(self) -> list[dict[str, Any]]:
         """Return the marks as flat records; a line has one for each of its places."""
         records = [
@@ -155,12 +183,18 @@ class Chart:
         return [{name: record.get(name) for name in used} for record in records]
 
     def get_axes(self, panel: Panel) -> tuple[Axis, Axis]:
-        """Return the axes of a panel, with the bounds that its marks need."""
-        marks = panel.marks if panel.x or panel.y else self.list_marks()
+        """Return the axes of a panel, with the bounds that the marks on them need."""
         return (
-            _find_bounds(panel.x or self.x, (x for mark in marks for x in _list_places(mark, "x"))),
-            _find_bounds(panel.y or self.y, (y for mark in marks for y in _list_places(mark, "y"))),
+            _find_bounds(panel.x or self.x, self._list_places(panel, "x")),
+            _find_bounds(panel.y or self.y, self._list_places(panel, "y")),
         )
+
+    def _list_places(self, panel: Panel, side: Side) -> Iterator[Place]:
+        """Yield what lies on an axis of a panel, which other panels may share."""
+        shared = [other for other in self.panels if getattr(other, side) is None]
+        for each in shared if getattr(panel, side) is None else [panel]:
+            for mark in each.marks:
+                yield from _list_places(mark, side)
 
 
 def runs_along_x(x: Axis, y: Axis) -> bool:
@@ -198,7 +232,7 @@ def _is_empty(value: Any) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-def _list_places(mark: Mark, side: Literal["x", "y"]) -> list[Place]:
+def _list_places(mark: Mark, side: Side) -> list[Place]:
     """Return where a mark lies on an axis, with the ends of what runs along it."""
     own = getattr(mark, side)
     places: list[Place] = list(own) if isinstance(own, tuple) else [own]
@@ -246,12 +280,14 @@ def find_ticks(axis: Axis, most: int = 6) -> list[float]:
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     >>> find_ticks(Axis(kind="log", low=0.5, high=2000.0))
     [1.0, 10.0, 100.0, 1000.0]
+    >>> find_ticks(Axis(low=0.5, high=3.5, integer=True))
+    [1.0, 2.0, 3.0]
     """
     low, high = axis.low or 0.0, 1.0 if axis.high is None else axis.high
     if axis.kind == "log" and high / low >= 10:
         decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
         return [10.0**k for k in decades[:: -(-len(decades) // most)]]
-    step = _find_step(high - low, most)
+    step = max(_find_step(high - low, most), 1.0 if axis.integer else 0.0)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(k * step, 12) for k in range(first, last + 1)]
 

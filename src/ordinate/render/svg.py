@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from itertools import count
+from unicodedata import east_asian_width
 
 from ordinate.errors import replace_control_characters
 from ordinate.render.charts import (
@@ -25,6 +25,7 @@ from ordinate.render.charts import (
     Panel,
     Place,
     Point,
+    Rule,
     Text,
     find_ticks,
     format_ticks,
@@ -34,47 +35,62 @@ from ordinate.render.charts import (
 )
 
 WIDTH = 720.0  # of a drawing
-LETTER = 6.6  # width of a letter, on average
+LETTER = 7.0  # width of a letter, on average
+NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
-GAP, EDGE = 26.0, 12.0
+MOST_DETAIL = 400  # letters of what is shown on demand
+EDGE, BESIDE = 12.0, 9.0
 LEGEND_ROW = 20.0
-STYLE = (
-    "\n.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;"
+LIGHT = (
+    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-half:var(--ink);"
     f"--shade:{SHADE};--other:{OTHER_SHADE};"
     + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
 )
-STYLE += """
-font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:100%;height:auto}
+DARK = (
+    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-half:var(--paper);"
+    "--shade:#6cb6ee;--other:#f0a35e;"
+    "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9;"
+)
+
+
+def write_themes(selector: str) -> str:
+    """Return the rules that give an element its colours; paper is always light."""
+    return (
+        f"{selector}{{{LIGHT}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{{selector}{{{DARK}}}}}\n"
+    )
+
+
+STYLE = (
+    write_themes(".ordinate-chart")
+    + """\
+.ordinate-chart{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
 .ordinate-chart .strong{font-weight:600}
 .ordinate-chart .on{fill:var(--paper)}
+.ordinate-chart .on-half{fill:var(--on-half)}
 .ordinate-chart .grid{stroke:var(--grid);fill:none}
 .ordinate-chart .more{fill:var(--shade)}
 .ordinate-chart .less{fill:var(--other)}
-.ordinate-chart .mark{outline:none}
-.ordinate-chart .mark:focus{stroke:var(--ink);stroke-width:2px}
 .ordinate-chart .d1{stroke-dasharray:7 3}
 .ordinate-chart .d2{stroke-dasharray:2 3}
 .ordinate-chart .d3{stroke-dasharray:9 3 2 3}
 .ordinate-chart .d4{stroke-dasharray:12 4}
 .ordinate-chart .d5{stroke-dasharray:4 6}
 """
+)
 STYLE += "\n".join(
-    f".ordinate-chart .s{k}{{fill:var(--c{k});stroke:var(--c{k})}}" for k in range(len(SHAPES))
+    f".ordinate-chart .s{k}{{fill:var(--c{k});stroke:var(--c{k})}}\n"
+    f".ordinate-chart .t{k}{{fill:var(--c{k})}}"
+    for k in range(len(SHAPES))
 )
 STYLE += """
 .ordinate-chart .line{fill:none;stroke-width:2px}
-.ordinate-chart .band{opacity:.18;stroke:none}"""
-DARK = (
-    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--shade:#6cb6ee;--other:#f0a35e;"
-    "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9"
-)
-STYLE += (
-    "\n@media (prefers-color-scheme:dark){.ordinate-chart{" + DARK + "}}"
-    "\n@media print{.ordinate-chart{--paper:#fff;--ink:#000}}\n"
-)
+.ordinate-chart .band{opacity:.18;stroke:none}
+"""
 
 
 def render(chart: Chart) -> str:
@@ -82,30 +98,22 @@ def render(chart: Chart) -> str:
     return render_drawing(chart, style=STYLE) + "\n"
 
 
-def render_drawing(chart: Chart, *, style: str = "", prefix: str = "chart") -> str:
-    """Return a chart as an element of a page; `prefix` keeps its identifiers apart from others."""
-    legend, top = _draw_legend(chart)
-    columns = max(1, min(chart.columns, len(chart.panels)))
-    width = (WIDTH - GAP * (columns - 1)) / columns
-    parts, bottom = [legend], top
-    for start in range(0, len(chart.panels), columns):
-        row = chart.panels[start : start + columns]
-        frames = [
-            _Frame.fit(chart, panel, k * (width + GAP), bottom, width)
-            for k, panel in enumerate(row)
-        ]
-        parts += [
-            _draw_panel(chart, panel, frame) for panel, frame in zip(row, frames, strict=True)
-        ]
-        bottom = max(frame.end for frame in frames)
-    titles = f"{prefix}-title {prefix}-description"
-    attributes = f'role="img" aria-labelledby="{titles}" viewBox="0 0 {WIDTH:g} {bottom:.0f}"'
+def render_drawing(chart: Chart, *, style: str = "") -> str:
+    """Return a chart as an element of a page; one of cells is as wide as they need."""
+    legend, right, top = _draw_legend(chart)
+    frames = _lay_out(chart, top)
+    parts = [
+        legend,
+        *(_draw_panel(chart, panel, x) for panel, x in zip(chart.panels, frames, strict=True)),
+    ]
+    bottom = max((frame.end for frame in frames), default=top)
+    cells = all(isinstance(mark, Cell) for mark in chart.list_marks())
+    right = max([right, *(x.left + x.width + EDGE for x in frames)]) if cells else WIDTH
+    size = f'width="{right:.0f}" height="{bottom:.0f}" viewBox="0 0 {right:.0f} {bottom:.0f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" width="{WIDTH:g}" '
-        f'height="{bottom:.0f}" {attributes}>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" role="img" {size}>'
         + (f"<style>{style}</style>" if style else "")
-        + f'<title id="{prefix}-title">{_escape(chart.title)}</title>'
-        + f'<desc id="{prefix}-description">{_escape(chart.description)}</desc>'
+        + f"<title>{_escape(chart.title)}</title><desc>{_escape(chart.description)}</desc>"
         + "".join(parts)
         + "</svg>"
     )
@@ -126,28 +134,28 @@ class _Frame:
     height: float
     end: float  # below the axis and its title
     turned: bool  # levels at the x-axis stand upright
+    bare: bool  # the panel to the left has the labels of the y-axis
 
     @classmethod
-    def fit(cls, chart: Chart, panel: Panel, start: float, top: float, width: float) -> "_Frame":
-        """Return the frame of a panel that begins at `start` and `top`."""
+    def fit(
+        cls, chart: Chart, panel: Panel, left: float, top: float, width: float, *, bare: bool
+    ) -> "_Frame":
+        """Return the frame of a panel whose marks begin at `left` and have some width."""
         x, y = chart.get_axes(panel)
-        margin = LETTER * max(map(len, _list_labels(y)), default=0) + 12
-        margin += 16 if y.label else 0
-        inner = max(width - margin - EDGE, 60.0)
-        if x.kind == y.kind == "ordered":  # cells are as wide as they need to be
-            inner = min(inner, max(len(x.levels), 1) * 64.0)
+        cells = any(isinstance(mark, Cell) for mark in panel.marks)
+        if cells:  # which are as wide as they need to be
+            width = min(width, max(len(x.levels), 1) * 64.0)
+        width = max(min(width, _fit_texts(panel, x, width)), 60.0)
         head = (18.0 if panel.title else 0.0) + 8
-        room = inner / max(len(x.levels), 1)
-        longest = LETTER * max(map(len, _list_labels(x)), default=0)
-        turned = x.kind == "ordered" and longest > room - 4
+        longest = _measure_labels(x)
+        turned = _are_turned(x, width)
         below = (0.8 * longest + 10 if turned else 20.0) + (18.0 if x.label else 4.0) + 8
         height = NUMERIC_HEIGHT
         if y.kind == "ordered":
-            tall = WIDE_ROW if x.kind == "ordered" and len(y.levels) <= 12 else ROW
+            tall = WIDE_ROW if cells and len(y.levels) <= 12 else ROW
             height = tall * max(len(y.levels), 1)
-        return cls(
-            x, y, start + margin, top + head, inner, height, top + head + height + below, turned
-        )
+        end = top + head + height + below
+        return cls(x, y, left, top + head, width, height, end, turned, bare)
 
     def place_x(self, place: Place) -> float:
         """Return the coordinate of a place on the x-axis."""
@@ -169,6 +177,70 @@ class _Frame:
         return self.height / max(len(self.y.levels), 1)
 
 
+def _lay_out(chart: Chart, top: float) -> list[_Frame]:
+    """Return the frames of all panels: columns are as wide as each other, rows follow downwards.
+
+    Panels of a row that share the y-axis have its labels once.
+    """
+    columns = max(1, min(chart.columns, len(chart.panels)))
+    bare = [chart.shares_labels(k) for k in range(len(chart.panels))]
+    margins = [
+        max(
+            _measure_margin(chart, panel, columns, bare=hidden)
+            for panel, hidden in zip(chart.panels[k::columns], bare[k::columns], strict=True)
+        )
+        for k in range(columns if chart.panels else 0)
+    ]
+    width = (WIDTH - sum(margins) - EDGE * columns) / columns
+    lefts = [sum(margins[: k + 1]) + k * (width + EDGE) for k in range(len(margins))]
+    frames: list[_Frame] = []
+    for start in range(0, len(chart.panels), columns):
+        row = zip(lefts, chart.panels[start : start + columns], bare[start:], strict=False)
+        frames += [
+            _Frame.fit(chart, panel, left, top, width, bare=hidden) for left, panel, hidden in row
+        ]
+        top = max(frame.end for frame in frames)
+    return frames
+
+
+def _measure_margin(chart: Chart, panel: Panel, columns: int, *, bare: bool) -> float:
+    """Return the room to the left of a panel's marks, for its labels and for turned ones."""
+    x, y = chart.get_axes(panel)
+    labels = 10.0 if bare else _measure_labels(y) + (16 if y.label else 0)
+    turned = 0.0
+    if _are_turned(x, WIDTH / columns):
+        turned = 0.64 * _measure_labels(x) - WIDTH / columns / len(x.levels) / 2
+    return max(labels + 12, turned)
+
+
+def _measure_labels(axis: Axis) -> float:
+    """Return the width of the longest label of an axis."""
+    return max(map(_measure_text, _list_labels(axis)), default=0.0)
+
+
+def _measure_text(text: str) -> float:
+    """Return about how wide a text is drawn."""
+    return LETTER * sum(
+        0.6 if x in NARROW else 1.4 if x in WIDE or east_asian_width(x) in "WF" else 1.0
+        for x in text
+    )
+
+
+def _are_turned(x: Axis, width: float) -> bool:
+    """Say whether the levels of an x-axis are too long to stand side by side."""
+    return x.kind == "ordered" and _measure_labels(x) > width / max(len(x.levels), 1) - 4
+
+
+def _fit_texts(panel: Panel, x: Axis, width: float) -> float:
+    """Return the width that leaves room for texts on the right."""
+    rooms = [
+        (width + EDGE - _measure_text(shorten_label(mark.text)) - BESIDE) / share
+        for mark in panel.marks
+        if isinstance(mark, Text) and (share := _find_share(x, mark.x)) > 0
+    ]
+    return min(rooms, default=width)
+
+
 def _find_share(axis: Axis, place: Place) -> float:
     """Return where a place lies between the ends of an axis, which are 0 and 1."""
     if axis.kind == "ordered":
@@ -184,6 +256,11 @@ def _list_labels(axis: Axis) -> list[str]:
     if axis.kind == "ordered":
         return [shorten_label(level) for level in axis.levels]
     return format_ticks(find_ticks(axis))
+
+
+def _shorten_middle(text: str, most: int = MOST_DETAIL) -> str:
+    """Return a detail without the middle of a very long name: numbers stand at the end."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
 
 
 def _escape(text: str) -> str:
@@ -212,25 +289,37 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
         for level in frame.x.levels:
             at = frame.place_x(level)
             if frame.turned:
-                turn = f'transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
+                turn = f' transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
                 yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
             else:
                 yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
     else:
-        ticks = find_ticks(frame.x, max(2, int(frame.width / 70)))
+        ticks = _choose_ticks(frame.x, frame.width)
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
             at = frame.place_x(tick)
             yield f'<path class="grid" d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}"/>'
             yield _draw_text(at, bottom + 15, text, "soft", "middle")
     if frame.x.label:
-        yield _draw_text(
-            frame.left + frame.width / 2, frame.end - 10, frame.x.label[:90], "soft", "middle"
-        )
+        label = shorten_label(frame.x.label, max(20, int(frame.width / LETTER)))
+        yield _draw_text(frame.left + frame.width / 2, frame.end - 10, label, "soft", "middle")
+
+
+def _choose_ticks(x: Axis, width: float) -> list[float]:
+    """Return as many ticks as have room side by side, six at most."""
+    choices = (find_ticks(x, most) for most in range(6, 1, -1))
+    return next(
+        (
+            ticks
+            for ticks in choices
+            if sum(_measure_text(text) + 14 for text in format_ticks(ticks)) <= width
+        ),
+        find_ticks(x, 2),
+    )
 
 
 def _draw_y_axis(frame: _Frame) -> Iterator[str]:
     if frame.y.kind == "ordered":
-        for level in frame.y.levels:
+        for level in [] if frame.bare else frame.y.levels:
             yield _draw_text(
                 frame.left - 8, frame.place_y(level) + 4, shorten_label(level), "", "end"
             )
@@ -240,12 +329,13 @@ def _draw_y_axis(frame: _Frame) -> Iterator[str]:
             at = frame.place_y(tick)
             right = frame.left + frame.width
             yield f'<path class="grid" d="M{frame.left:.1f} {at:.1f}H{right:.1f}"/>'
-            yield _draw_text(frame.left - 8, at + 4, text, "soft", "end")
-    if frame.y.label:
-        labels = max(map(len, _list_labels(frame.y)), default=0)
-        x, y = frame.left - LETTER * labels - 16, frame.top + frame.height / 2
-        turn = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
-        yield _draw_text(x, y, frame.y.label[:60], "soft", "middle", turn)
+            if not frame.bare:
+                yield _draw_text(frame.left - 8, at + 4, text, "soft", "end")
+    if frame.y.label and not frame.bare:
+        x, y = frame.left - _measure_labels(frame.y) - 16, frame.top + frame.height / 2
+        turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
+        label = shorten_label(frame.y.label, max(10, int(frame.height / LETTER)))
+        yield _draw_text(x, y, label, "soft", "middle", turn)
 
 
 def _draw_text(
@@ -253,7 +343,7 @@ def _draw_text(
 ) -> str:
     kind = f' class="{style}"' if style else ""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side} {more}>{_escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side}{more}>{_escape(text)}</text>'
 
 
 # --- marks ---------------------------------------------------------------------------------------
@@ -266,11 +356,11 @@ def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
     box = (
         f'<rect x="{x - frame.step_x / 2 + 0.5:.1f}" y="{y - frame.step_y / 2 + 0.5:.1f}" '
         f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" class="{kind}" '
-        f'fill-opacity="{0.06 + 0.94 * abs(shade):.3f}"/>'
+        f'fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"/>'
     )
-    room = int(frame.step_x / LETTER)
-    text = mark.text if len(mark.text) <= room else ""
-    style = "on" if abs(shade) > 0.5 else ""
+    text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
+    # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
+    style = "on" if abs(shade) > 0.72 else "on-half" if abs(shade) > 0.58 else ""
     return _wrap(mark.detail, box + (_draw_text(x, y + 4, text, style, "middle") if text else ""))
 
 
@@ -332,17 +422,30 @@ def _draw_shape(shape: str, x: float, y: float, style: str) -> str:
 def _draw_line(mark: Line, frame: _Frame, rank: int) -> str:
     band = ""
     if mark.low and mark.high:
-        edge = [*zip(mark.x, mark.high, strict=True)]
+        edge: list[tuple[Place, Place]] = [*zip(mark.x, mark.high, strict=True)]
         edge += reversed([*zip(mark.x, mark.low, strict=True)])
         path = _connect(edge, frame)
         band = f'<path class="band s{rank}" d="{path}Z"/>' if path else ""
     path = _connect([*zip(mark.x, mark.y, strict=True)], frame)
+    return _wrap(mark.detail, band + _draw_path(path, rank))
+
+
+def _draw_rule(mark: Rule, frame: _Frame, rank: int) -> str:
+    bottom, right = frame.top + frame.height, frame.left + frame.width
+    paths = []
+    if not is_missing(mark.x):
+        paths.append(f"M{frame.place_x(mark.x):.1f} {frame.top:.1f}V{bottom:.1f}")
+    if not is_missing(mark.y):
+        paths.append(f"M{frame.left:.1f} {frame.place_y(mark.y):.1f}H{right:.1f}")
+    return _wrap(mark.detail, _draw_path("".join(paths), rank))
+
+
+def _draw_path(path: str, rank: int) -> str:
     dash = f" d{rank}" if rank else ""
-    line = f'<path class="line s{rank}{dash}" d="{path}"/>' if path else ""
-    return _wrap(mark.detail, band + line)
+    return f'<path class="line s{rank}{dash}" d="{path}"/>' if path else ""
 
 
-def _connect(places: list[tuple[Place, float]], frame: _Frame) -> str:
+def _connect(places: list[tuple[Place, Place]], frame: _Frame) -> str:
     known = [(x, y) for x, y in places if not (is_missing(x) or is_missing(y))]
     return "".join(
         f"{'L' if k else 'M'}{frame.place_x(x):.1f} {frame.place_y(y):.1f}"
@@ -350,16 +453,19 @@ def _connect(places: list[tuple[Place, float]], frame: _Frame) -> str:
     )
 
 
-def _draw_label(mark: Text, frame: _Frame, _rank: int) -> str:
+def _draw_label(mark: Text, frame: _Frame, rank: int) -> str:
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
-    return _draw_text(x + 6, y + 4, shorten_label(mark.text), "soft")
+    return _draw_text(
+        x + BESIDE, y + 4, shorten_label(mark.text), f"t{rank}" if mark.series else "soft"
+    )
 
 
 def _wrap(detail: str, drawing: str) -> str:
     """Return a mark that says more about itself when it is pointed at."""
     if not detail or not drawing:
         return drawing
-    return f'<g class="mark" tabindex="-1"><title>{_escape(detail)}</title>{drawing}</g>'
+    title = _escape(_shorten_middle(detail))
+    return f'<g class="mark"><title>{title}</title>{drawing}</g>'
 
 
 _DRAWERS: dict[type[Mark], Callable[..., str]] = {
@@ -367,6 +473,7 @@ _DRAWERS: dict[type[Mark], Callable[..., str]] = {
     Bar: _draw_bar,
     Point: _draw_point,
     Line: _draw_line,
+    Rule: _draw_rule,
     Text: _draw_label,
 }
 
@@ -374,14 +481,17 @@ _DRAWERS: dict[type[Mark], Callable[..., str]] = {
 # --- the legend ----------------------------------------------------------------------------------
 
 
-def _draw_legend(chart: Chart) -> tuple[str, float]:
-    """Return the legend, and where it ends."""
-    x, y, parts = EDGE, 4.0, []
-    lines = {mark.series for mark in chart.list_marks() if isinstance(mark, Line)}
+def _draw_legend(chart: Chart) -> tuple[str, float, float]:
+    """Return the legend, and where it ends on the right and below."""
+    x, y, right, parts = EDGE, 4.0, 0.0, []
+    lines = {mark.series for mark in chart.list_marks() if isinstance(mark, (Line, Rule))}
     bars = {mark.series for mark in chart.list_marks() if isinstance(mark, Bar)}
-    for rank, name in zip(count(), chart.series, strict=False):
+    listed = chart.list_legend()
+    for rank, name in enumerate(chart.series):
+        if name not in listed:
+            continue
         text, style = shorten_label(name), f"s{rank % len(SHAPES)}"
-        if x + 30 + LETTER * len(text) > WIDTH:
+        if x + 30 + _measure_text(text) > WIDTH:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:
             parts.append(
@@ -389,13 +499,15 @@ def _draw_legend(chart: Chart) -> tuple[str, float]:
                 'fill-opacity="0.6" stroke="none"/>'
             )
         elif name in lines:
-            dash = f" d{rank % len(SHAPES)}" if rank else ""
-            parts.append(f'<path class="line {style}{dash}" d="M{x - 6:.1f} {y + 8:.1f}h20"/>')
+            parts.append(_draw_path(f"M{x - 6:.1f} {y + 8:.1f}h20", rank % len(SHAPES)))
         else:
             parts.append(_draw_shape(SHAPES[rank % len(SHAPES)], x, y + 8, style))
         parts.append(_draw_text(x + (18 if name in lines else 12), y + 12, text))
-        x += 44 + LETTER * len(text)
+        right = max(right, x + 18 + _measure_text(text))
+        x += 44 + _measure_text(text)
     if chart.shades:
-        parts.append(_draw_text(x, y + 12, f"Shade: {chart.shades}", "soft"))
-    used = bool(chart.series or chart.shades)
-    return "<g>" + "".join(parts) + "</g>", y + LEGEND_ROW if used else 0.0
+        text = f"Shade: {chart.shades}"
+        parts.append(_draw_text(x, y + 12, text, "soft"))
+        right = max(right, x + _measure_text(text))
+    used = bool(listed or chart.shades)
+    return "<g>" + "".join(parts) + "</g>", right + EDGE, y + LEGEND_ROW if used else 0.0

@@ -19,6 +19,7 @@ from ordinate.inference.paired_tests import (
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
@@ -161,6 +162,12 @@ class Comparison(Result):
             "tests": to_plain(self.tests),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
+
+    def list_charts(self) -> list[Chart]:
+        """Return leaderboards, differences and significance of pairs, and rankings by metric."""
+        from ordinate.results.comparison_charts import chart_comparison  # noqa: PLC0415 - start-up: a terminal shows none
+
+        return chart_comparison(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the systems, the pairs and the tests of named pairs."""

@@ -7,24 +7,18 @@ import numpy as np
 
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
-from ordinate.render.charts import Axis, Bar, Cell, Chart, Mark, Panel, Point
-from ordinate.render.document import format_cell, format_interval
-from ordinate.render.estimates import format_count, format_headline, format_percent
-from ordinate.results.base import BETTER_VALUES
+from ordinate.render.charts import Axis, Bar, Cell, Chart, Panel, Point
+from ordinate.render.document import format_cell
+from ordinate.render.estimates import format_count, format_percent, format_value_with_interval
 from ordinate.results.error_attribution import attribute_errors
+from ordinate.results.forest_plots import ForestPlot, ForestRow
+from ordinate.results.metric_strips import MetricStrip, chart_strips
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
-    from ordinate.results.metric_scores import Score
 
 MOST_LEVELS = 60  # of a scale whose cells can be seen
-SYSTEM, RATER, CONSTANT, CHANCE, ATTAINABLE = (
-    "system",
-    "second rater",
-    "best constant",
-    "chance",
-    "attainable",
-)
+RATER, CONSTANT, CHANCE = "second rater", "best constant", "chance"
 
 
 def chart_evaluation(result: "Evaluation") -> list[Chart]:
@@ -50,68 +44,26 @@ def chart_evaluation(result: "Evaluation") -> list[Chart]:
 
 def chart_metrics(result: "Evaluation") -> list[Chart]:
     """Return the metric strip: each metric on an axis of its own, with its baselines."""
-    panels = [
-        panel
-        for name, score in result.metrics.items()
-        if not math.isnan(score.value)
-        for panel in [_make_strip(result, name, score)]
-    ]
-    if not panels:
-        return []
-    series = [SYSTEM, CONSTANT, CHANCE]
-    series += [RATER] if result.second_rater is not None else []
-    return [
-        Chart(
-            "metrics",
-            "Metrics beside their baselines",
-            "Each metric with its confidence interval, on an axis of its own, beside the best "
-            "constant prediction, chance and the range that the gold levels leave attainable.",
-            Axis(),
-            Axis(kind="ordered", levels=("",)),
-            tuple(panels),
-            series=(*series, ATTAINABLE),
-            columns=2,
-        )
-    ]
-
-
-def _make_strip(result: "Evaluation", name: str, score: "Score") -> Panel:
-    """Return one metric as a strip; the interval is drawn last, over everything else."""
-    baselines = score.baselines
-    marks: list[Mark] = []
-    if baselines.attainable is not None:
-        low, high = baselines.attainable
-        detail = f"attainable: {format_cell(low)} to {format_cell(high)}"
-        marks.append(Bar(high, "", base=low, series=ATTAINABLE, detail=detail))
-    for series, value in (
-        (CONSTANT, baselines.best_constant.value),
-        (CHANCE, baselines.chance.value),
-    ):
-        if not math.isnan(value):
-            marks.append(Point(value, "", series=series, detail=f"{series}: {format_cell(value)}"))
-    if result.second_rater is not None:
-        marks.append(_make_point(result, RATER, result.second_rater[name]))
-    found = score.estimate or make_point_estimate(score.value, "")
-    marks.append(_make_point(result, SYSTEM, found))
-    better = BETTER_VALUES[score.metric.direction]
-    title = f"{name} {format_cell(score.value)} ({better} is better)"
-    return Panel(tuple(marks), title, x=Axis(), name=name)
-
-
-def _make_point(result: "Evaluation", series: str, found: Estimate) -> Point:
-    return Point(
-        found.value,
-        "",
-        found.low,
-        found.high,
-        series=series,
-        detail=f"{series}: {_format_estimate(result, found)}",
+    strips = []
+    for name, score in result.metrics.items():
+        others: dict[str, Estimate | float] = {
+            CONSTANT: score.baselines.best_constant.value,
+            CHANCE: score.baselines.chance.value,
+        }
+        if result.second_rater is not None:
+            others[RATER] = result.second_rater[name]
+        found = score.estimate or make_point_estimate(score.value)
+        strips.append(MetricStrip(score.metric, found, others, score.baselines.attainable))
+    return chart_strips(
+        strips,
+        _get_level(result),
+        "Each metric with its confidence interval, on an axis of its own, beside the best "
+        "constant prediction, chance and the range that the gold levels leave attainable.",
     )
 
 
-def _format_estimate(result: "Evaluation", found: Estimate) -> str:
-    level = None if result.interval is None else result.interval.level
-    return format_headline(format_cell(found.value), format_interval(found.low, found.high), level)
+def _get_level(result: "Evaluation") -> float | None:
+    return None if result.interval is None else result.interval.level
 
 
 # --- the confusion matrix ------------------------------------------------------------------------
@@ -165,7 +117,7 @@ def chart_cell_costs(result: "Evaluation") -> list[Chart]:
                 f"Cost of each cell under {name}",
                 f"What {name} would gain if the items of a cell were right; rows are gold levels.",
                 gains / most,
-                [[f"{x:.3f}" if x else "" for x in row] for row in gains.tolist()],
+                [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
                 shades=f"gain of {name}",
                 variant=name,
             )
@@ -276,8 +228,9 @@ def chart_levels(result: "Evaluation") -> Chart:
                     row[f"{name}_low"],
                     row[f"{name}_high"],
                     detail=f"{name} of {row['name']}: "
-                    + _format_estimate(
-                        result, Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], None)
+                    + format_value_with_interval(
+                        Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], None),
+                        _get_level(result),
                     ),
                 )
                 for row in result.per_level
@@ -304,28 +257,20 @@ def chart_levels(result: "Evaluation") -> Chart:
 def chart_subgroups(result: "Evaluation") -> list[Chart]:
     """Return for each metric how every subgroup differs from the rest, or its values."""
     subgroups = result.list_subgroups()
-    levels = tuple(name for name, _ in subgroups)
     charts = []
     for metric in result.metrics:
         apart = all(metric in part.difference_from_rest for _, part in subgroups)
-        points = []
+        rows = []
         for name, part in subgroups:
             score = part.metrics[metric]
-            found = part.difference_from_rest.get(metric) if apart else score.estimate
-            found = found or make_point_estimate(score.value, "")
+            found = part.difference_from_rest[metric] if apart else score.estimate
             items = format_count(part.confusion_matrix.n)
-            detail = f"{name}: {_format_estimate(result, found)}, {items}"
-            points.append(Point(found.value, name, found.low, found.high, detail=detail))
+            rows.append(ForestRow(name, found or make_point_estimate(score.value), items))
         what = f"{metric}: difference from the rest" if apart else metric
-        charts.append(
-            Chart(
-                "subgroups",
-                f"Subgroups by {what}",
-                "Each subgroup with its confidence interval.",
-                Axis(what),
-                Axis("", "ordered", levels),
-                (Panel(tuple(points)),),
-                variant=metric,
-            )
-        )
+        references = {"no difference": 0.0} if apart else {}
+        plot = ForestPlot(rows, Axis(what), _get_level(result), "subgroup", references)
+        if plot.shown:
+            title = f"Subgroups by {what}"
+            about = "Each subgroup with its confidence interval."
+            charts.append(plot.make_chart("subgroups", title, about, variant=metric))
     return charts

@@ -29,6 +29,7 @@ from ordinate.readers.tables import (
     take_columns,
 )
 from ordinate.render import Block, Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -126,6 +127,7 @@ class RegressionEvaluation(Result):
     sections: tuple[Block, ...] = ()  # further parts of the report
     further: Record = field(default_factory=dict)  # and of the JSON, by name
     further_rows: tuple[Record, ...] = ()  # and of the CSV
+    parts: tuple[Result, ...] = ()  # the results behind them, for their views
 
     @classmethod
     def from_summary(
@@ -252,6 +254,12 @@ class RegressionEvaluation(Result):
             **self.further,
             "source": self.origin.to_dict(),
         }
+
+    def list_charts(self) -> list[Chart]:
+        """Return metrics beside baselines, predictions against targets, intervals, subgroups."""
+        from ordinate.results.regression_charts import chart_regression  # noqa: PLC0415 - start-up: a terminal shows none
+
+        return chart_regression(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics, the baselines and what else the report has, part by part."""
