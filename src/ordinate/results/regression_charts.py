@@ -125,7 +125,7 @@ def chart_prediction_intervals(result: "RegressionEvaluation") -> list[Chart]:
             ],
             Axis(metric.expression, unit=get_interval_unit(metric, result.unit)),
             _get_level(result),
-            "subgroup" if result.by else "",
+            "subgroup" if result.by else "items",
             nominal if metric.share else {},
             format_number,
         )
