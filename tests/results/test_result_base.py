@@ -180,7 +180,6 @@ def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
     assert str(result) == render(result, "text", width=find_terminal_width())
-    assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
@@ -227,14 +226,21 @@ def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
     assert all(text.count(words(note)) == 1 for note in document.list_notes())
 
 
-def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
-    result = get_result("check")
-    page = render(result, "html")
+@ALL
+def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece(name):
+    page, piece = render(get_result(name), "html"), get_result(name)._repr_html_()
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
-    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count(
-        "&lt;b&gt;low&lt;/b&gt;"
-    )
-    assert result._repr_html_().startswith("<div")
+    assert piece.startswith('<div class="ordinate">')
+    assert not re.search(r"<script|\sid=|\sstyle=|<link|https?://(?!www\.w3\.org/2000/svg)", piece)
+
+
+@EVERY_REPORT
+def test_rules_of_a_piece_concern_nothing_outside_it(name):
+    (style,) = re.findall("<style>(.*?)</style>", get_result(name)._repr_html_(), re.DOTALL)
+    rules = re.sub(r"/\*.*?\*/|@media[^{]*{", "", style, flags=re.DOTALL)
+    selectors = [one for head in re.findall(r"([^{}]+){", rules) for one in head.split(",")]
+    assert len(selectors) > 50
+    assert all(re.match(r"\s*\.ordinate(-chart)?\b", one) for one in selectors)
 
 
 @ALL

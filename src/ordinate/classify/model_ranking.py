@@ -143,7 +143,7 @@ class DatasetRanking:
     def document(self) -> Document:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
         document = self.comparison.document()
-        board, *differences = (block for block in document.blocks if isinstance(block, Grid))
+        board, *differences = (block for block in document.list_body() if isinstance(block, Grid))
         blocks = (self._mark_leaderboard(board), *differences)
         if len(self.kappas) > 1:
             return replace(document, blocks=blocks)

@@ -3,10 +3,13 @@
 import json
 import shutil
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ordinate.render import csv_records, html, latex, markdown, text
+from ordinate.render import csv_records, latex, markdown, text
 from ordinate.render.document import Block, Document, Grid
+
+if TYPE_CHECKING:
+    from ordinate.render.charts import Chart
 
 __all__ = [
     "FORMATS_BY_SUFFIX",
@@ -16,7 +19,6 @@ __all__ = [
     "Grid",
     "Renderable",
     "find_terminal_width",
-    "html",
     "render",
 ]
 
@@ -33,9 +35,18 @@ class Renderable(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, nan as None."""
 
+    def list_charts(self) -> "list[Chart]":
+        """Return the views."""
+
 
 def _render_json(result: Renderable) -> str:
     return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def _render_html(result: Renderable) -> str:
+    from ordinate.render.html_page import render_page  # noqa: PLC0415 - start-up: others draw nothing
+
+    return render_page(result)
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {
@@ -44,7 +55,7 @@ RENDERERS: dict[str, Callable[[Any], str]] = {
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),
-    "html": lambda result: html.render_page(result.document()),
+    "html": _render_html,
 }
 FORMATS_BY_SUFFIX = {
     ".txt": "text",

@@ -42,28 +42,46 @@ NUMERIC_HEIGHT = 250.0
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
 LEGEND_ROW = 20.0
-STYLE = (
-    "\n.ordinate-chart{--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;"
+LIGHT = (
+    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-half:var(--ink);"
     f"--shade:{SHADE};--other:{OTHER_SHADE};"
     + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
 )
-STYLE += """
-font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:100%;height:auto}
+DARK = (
+    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-half:var(--paper);"
+    "--shade:#6cb6ee;--other:#f0a35e;"
+    "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9;"
+)
+
+
+def write_themes(selector: str) -> str:
+    """Return the rules that give an element its colours; paper is always light."""
+    return (
+        f"{selector}{{{LIGHT}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{{selector}{{{DARK}}}}}\n"
+    )
+
+
+STYLE = (
+    write_themes(".ordinate-chart")
+    + """\
+.ordinate-chart{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
 .ordinate-chart .strong{font-weight:600}
 .ordinate-chart .on{fill:var(--paper)}
+.ordinate-chart .on-half{fill:var(--on-half)}
 .ordinate-chart .grid{stroke:var(--grid);fill:none}
 .ordinate-chart .more{fill:var(--shade)}
 .ordinate-chart .less{fill:var(--other)}
-.ordinate-chart .mark{outline:none}
-.ordinate-chart .mark:focus{stroke:var(--ink);stroke-width:2px}
 .ordinate-chart .d1{stroke-dasharray:7 3}
 .ordinate-chart .d2{stroke-dasharray:2 3}
 .ordinate-chart .d3{stroke-dasharray:9 3 2 3}
 .ordinate-chart .d4{stroke-dasharray:12 4}
 .ordinate-chart .d5{stroke-dasharray:4 6}
 """
+)
 STYLE += "\n".join(
     f".ordinate-chart .s{k}{{fill:var(--c{k});stroke:var(--c{k})}}\n"
     f".ordinate-chart .t{k}{{fill:var(--c{k})}}"
@@ -71,15 +89,8 @@ STYLE += "\n".join(
 )
 STYLE += """
 .ordinate-chart .line{fill:none;stroke-width:2px}
-.ordinate-chart .band{opacity:.18;stroke:none}"""
-DARK = (
-    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--shade:#6cb6ee;--other:#f0a35e;"
-    "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9"
-)
-STYLE += (
-    "\n@media (prefers-color-scheme:dark){.ordinate-chart{" + DARK + "}}"
-    "\n@media print{.ordinate-chart{--paper:#fff;--ink:#000}}\n"
-)
+.ordinate-chart .band{opacity:.18;stroke:none}
+"""
 
 
 def render(chart: Chart) -> str:
@@ -87,23 +98,22 @@ def render(chart: Chart) -> str:
     return render_drawing(chart, style=STYLE) + "\n"
 
 
-def render_drawing(chart: Chart, *, style: str = "", prefix: str = "chart") -> str:
-    """Return a chart as an element of a page; `prefix` keeps its identifiers apart from others."""
-    legend, top = _draw_legend(chart)
+def render_drawing(chart: Chart, *, style: str = "") -> str:
+    """Return a chart as an element of a page; one of cells is as wide as they need."""
+    legend, right, top = _draw_legend(chart)
     frames = _lay_out(chart, top)
     parts = [
         legend,
         *(_draw_panel(chart, panel, x) for panel, x in zip(chart.panels, frames, strict=True)),
     ]
     bottom = max((frame.end for frame in frames), default=top)
-    titles = f"{prefix}-title {prefix}-description"
-    attributes = f'role="img" aria-labelledby="{titles}" viewBox="0 0 {WIDTH:g} {bottom:.0f}"'
+    cells = all(isinstance(mark, Cell) for mark in chart.list_marks())
+    right = max([right, *(x.left + x.width + EDGE for x in frames)]) if cells else WIDTH
+    size = f'width="{right:.0f}" height="{bottom:.0f}" viewBox="0 0 {right:.0f} {bottom:.0f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" width="{WIDTH:g}" '
-        f'height="{bottom:.0f}" {attributes}>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" role="img" {size}>'
         + (f"<style>{style}</style>" if style else "")
-        + f'<title id="{prefix}-title">{_escape(chart.title)}</title>'
-        + f'<desc id="{prefix}-description">{_escape(chart.description)}</desc>'
+        + f"<title>{_escape(chart.title)}</title><desc>{_escape(chart.description)}</desc>"
         + "".join(parts)
         + "</svg>"
     )
@@ -279,7 +289,7 @@ def _draw_x_axis(frame: _Frame) -> Iterator[str]:
         for level in frame.x.levels:
             at = frame.place_x(level)
             if frame.turned:
-                turn = f'transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
+                turn = f' transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
                 yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
             else:
                 yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
@@ -323,7 +333,7 @@ def _draw_y_axis(frame: _Frame) -> Iterator[str]:
                 yield _draw_text(frame.left - 8, at + 4, text, "soft", "end")
     if frame.y.label and not frame.bare:
         x, y = frame.left - _measure_labels(frame.y) - 16, frame.top + frame.height / 2
-        turn = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
+        turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
         label = shorten_label(frame.y.label, max(14, int((frame.height + 40) / LETTER)))
         yield _draw_text(x, y, label, "soft", "middle", turn)
 
@@ -333,7 +343,7 @@ def _draw_text(
 ) -> str:
     kind = f' class="{style}"' if style else ""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side} {more}>{_escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side}{more}>{_escape(text)}</text>'
 
 
 # --- marks ---------------------------------------------------------------------------------------
@@ -346,10 +356,11 @@ def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
     box = (
         f'<rect x="{x - frame.step_x / 2 + 0.5:.1f}" y="{y - frame.step_y / 2 + 0.5:.1f}" '
         f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" class="{kind}" '
-        f'fill-opacity="{0.06 + 0.94 * abs(shade):.3f}"/>'
+        f'fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"/>'
     )
     text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
-    style = "on" if abs(shade) > 0.5 else ""
+    # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
+    style = "on" if abs(shade) > 0.72 else "on-half" if abs(shade) > 0.58 else ""
     return _wrap(mark.detail, box + (_draw_text(x, y + 4, text, style, "middle") if text else ""))
 
 
@@ -454,7 +465,7 @@ def _wrap(detail: str, drawing: str) -> str:
     if not detail or not drawing:
         return drawing
     title = _escape(_shorten_middle(detail))
-    return f'<g class="mark" tabindex="-1"><title>{title}</title>{drawing}</g>'
+    return f'<g class="mark"><title>{title}</title>{drawing}</g>'
 
 
 _DRAWERS: dict[type[Mark], Callable[..., str]] = {
@@ -470,9 +481,9 @@ _DRAWERS: dict[type[Mark], Callable[..., str]] = {
 # --- the legend ----------------------------------------------------------------------------------
 
 
-def _draw_legend(chart: Chart) -> tuple[str, float]:
-    """Return the legend, and where it ends."""
-    x, y, parts = EDGE, 4.0, []
+def _draw_legend(chart: Chart) -> tuple[str, float, float]:
+    """Return the legend, and where it ends on the right and below."""
+    x, y, right, parts = EDGE, 4.0, 0.0, []
     lines = {mark.series for mark in chart.list_marks() if isinstance(mark, (Line, Rule))}
     bars = {mark.series for mark in chart.list_marks() if isinstance(mark, Bar)}
     listed = chart.list_legend()
@@ -492,8 +503,11 @@ def _draw_legend(chart: Chart) -> tuple[str, float]:
         else:
             parts.append(_draw_shape(SHAPES[rank % len(SHAPES)], x, y + 8, style))
         parts.append(_draw_text(x + (18 if name in lines else 12), y + 12, text))
+        right = max(right, x + 18 + _measure_text(text))
         x += 44 + _measure_text(text)
     if chart.shades:
-        parts.append(_draw_text(x, y + 12, f"Shade: {chart.shades}", "soft"))
+        text = f"Shade: {chart.shades}"
+        parts.append(_draw_text(x, y + 12, text, "soft"))
+        right = max(right, x + _measure_text(text))
     used = bool(listed or chart.shades)
-    return "<g>" + "".join(parts) + "</g>", y + LEGEND_ROW if used else 0.0
+    return "<g>" + "".join(parts) + "</g>", right + EDGE, y + LEGEND_ROW if used else 0.0

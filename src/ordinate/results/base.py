@@ -15,7 +15,6 @@ from ordinate.render import (
     Document,
     csv_records,
     find_terminal_width,
-    html,
     render,
 )
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
@@ -88,7 +87,9 @@ class Result(ABC):
         return hash(repr(self))
 
     def _repr_html_(self) -> str:
-        return html.render(self.document())
+        from ordinate.render.html import render_piece  # noqa: PLC0415 - start-up: notebooks alone need it
+
+        return render_piece(self.document(), self.list_charts())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""

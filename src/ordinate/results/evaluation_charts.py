@@ -8,6 +8,7 @@ import numpy as np
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.render.charts import Axis, Bar, Cell, Chart, Panel, Point
+from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_percent, format_value_with_interval
 from ordinate.results.error_attribution import attribute_errors
 from ordinate.results.forest_plots import ForestPlot, ForestRow
@@ -116,7 +117,7 @@ def chart_cell_costs(result: "Evaluation") -> list[Chart]:
                 f"Cost of each cell under {name}",
                 f"What {name} would gain if the items of a cell were right; rows are gold levels.",
                 gains / most,
-                [[f"{x:.3f}" if x else "" for x in row] for row in gains.tolist()],
+                [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
                 shades=f"gain of {name}",
                 variant=name,
             )

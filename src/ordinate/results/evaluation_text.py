@@ -66,19 +66,20 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *_make_subgroup_grids(result),
         *_make_difference_grids(result),
     ]
-    verdicts = [
-        _state_first_metric(result),
-        *(section.verdict for section in cases),
-        *_compare_with_constants(result),
-    ]
+    others = [*(section.verdict for section in cases), *_compare_with_constants(result)]
     if result.probabilities is not None:
         section = result.probabilities.document()
         blocks.append(replace(section, verdict=""))
-        verdicts.append(section.verdict)
+        others.append(section.verdict)
+    verdicts = {
+        name: " ".join([_state_metric(result, name, score), *others])
+        for name, score in result.metrics.items()
+    }
     return Document(
         _write_title(result),
         tuple(blocks),
-        verdict=" ".join(verdicts),
+        verdict=next(iter(verdicts.values())),
+        verdicts=verdicts,
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
         details=levels if many else (),
     )
@@ -101,9 +102,8 @@ def _write_title(result: "Evaluation") -> str:
 # --- the verdict ---------------------------------------------------------------------------------
 
 
-def _state_first_metric(result: "Evaluation") -> str:
-    """Say what the first metric is, beside the best constant, chance and a second rater."""
-    name, score = next(iter(result.metrics.items()))
+def _state_metric(result: "Evaluation", name: str, score: "Score") -> str:
+    """Say what a metric is, beside the best constant, chance and a second rater."""
     if score.undefined:
         return f"{name} has no value: {score.undefined}."
     found = _state_value(result, name, score.estimate or make_point_estimate(score.value, ""))
@@ -335,7 +335,7 @@ def _make_confusion_grid(result: "Evaluation") -> Grid:
     ]
     totals = cells.sum(axis=0)
     rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(matrix.total))))
-    return Grid("Confusion matrix", (*header, "total"), tuple(rows))
+    return Grid("Confusion matrix", (*header, "total"), tuple(rows), totals=1)
 
 
 def _format_count(value: float) -> Cell:

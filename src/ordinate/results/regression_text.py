@@ -67,7 +67,8 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
     return Document(
         f"{format_count(result.summary.n)}{unit}",
         tuple(blocks),
-        verdict=_state_first_metric(result),
+        verdict=_state_metric(result, result.selected[0]),
+        verdicts={m.expression: _state_metric(result, m) for m in result.selected},
         notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
     )
 
@@ -80,9 +81,8 @@ def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
     )
 
 
-def _state_first_metric(result: "RegressionEvaluation") -> str:
-    """Say what the first metric is, in its unit, beside the first baseline that has it."""
-    metric = result.selected[0]
+def _state_metric(result: "RegressionEvaluation", metric: Metric) -> str:
+    """Say what a metric is, in its unit, beside the first baseline that has it."""
     found = result.metrics[metric.expression]
     level = None if result.interval is None else result.interval.level
     unit = result.get_unit(metric)
