@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from drawn_charts import compare_with_chart
 from rendered_reports import words
 
 import ordinate
@@ -275,6 +276,18 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
 def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
     with pytest.raises(BadOutput, match="cannot be written"):
         get_result("evaluation").save(tmp_path / name)
+
+
+@EVERY_REPORT
+def test_what_matplotlib_draws_of_every_view_is_its_data(name):
+    result = get_result(name)
+    for chart in result.list_charts():
+        display = result.plot(chart.name, chart.variant)
+        assert display.chart.name == chart.name
+        compare_with_chart(display)
+        display.figure_.draw_without_rendering()
+        records = as_records(display.frame("polars"))
+        assert [row["mark"] for row in records] == [x["mark"] for x in chart.list_records()]
 
 
 def test_half_a_character_is_replaced_in_a_file(tmp_path):

@@ -22,7 +22,7 @@ from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.duckdb_connection import write_frame
-from ordinate.readers.numeric_table import read_column_names
+from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.charts import Chart

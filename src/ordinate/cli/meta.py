@@ -141,7 +141,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
     from dataclasses import asdict
 
     from ordinate.cli.progress import watch_queries
-    from ordinate.readers.campaign import read_campaign
+    from ordinate.meta.campaign import read_campaign
     from ordinate.readers.columns import CampaignColumns
     from ordinate.results import Origin
 

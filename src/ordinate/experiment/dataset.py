@@ -15,7 +15,7 @@ from ordinate.readers.columns import DataColumns
 from ordinate.readers.external_predictions import ID_COLUMN_NAMES
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
-from ordinate.readers.numeric_table import read_column_names
+from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.scale import PRESETS, Scale
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, format_columns
-from ordinate.readers.duckdb_connection import Connection, connect, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_rows
 from ordinate.readers.file_formats import (
     FileReader,
     FileSource,
     name_runs,
     open_sources,
-    refuse_duplicate_files,
 )
 from ordinate.readers.item_query import build_label_sql, resolve_column
 
@@ -56,10 +55,9 @@ def read_external_predictions(
 
     A pattern stands for all files that it matches. Files are called by their stems.
     """
-    with connect() as connection, open_sources(connection) as reader:
-        found = [pair for path in paths for pair in reader.find_files(path)]
-        refuse_duplicate_files(found, "it would be two systems")
-        reading = _PredictionReader(connection, reader, columns)
+    with open_sources() as reader:
+        found = reader.find_distinct_files(paths, "it would be two systems")
+        reading = _PredictionReader(reader.connection, reader, columns)
         names = name_runs([file for file, _ in found]) if found else ()
         return [reading.read_file(*both) for both in zip(names, found, strict=True)]
 

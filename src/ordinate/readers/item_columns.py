@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.columns import FileOptions, RegressionColumns
-from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import build_label_sql, build_number_sql, resolve_column
 from ordinate.readers.regression import RegressionData
@@ -92,8 +92,10 @@ def read_columns(
 
     `labels` are columns that are read as strings, whatever they hold.
     """
-    with connect() as connection, open_sources(connection, options) as reader:
-        return read_sources(connection, reader.describe_files(paths), names, labels, most_rows)
+    with open_sources(options) as reader:
+        return read_sources(
+            reader.connection, reader.describe_files(paths), names, labels, most_rows
+        )
 
 
 def read_sources(
@@ -104,7 +106,7 @@ def read_sources(
     most_rows: int = MOST_ROWS,
 ) -> ItemTable:
     """Return columns of files that were opened."""
-    counts = [_count_rows(connection, source) for source in sources]
+    counts = [count_rows(connection, source) for source in sources]
     if sum(counts) > most_rows:
         raise BadInput(
             f"{sum(counts):,} rows are too many to look at one by one: at most {most_rows:,}."
@@ -118,7 +120,8 @@ def read_sources(
     )
 
 
-def _count_rows(connection: Connection, source: FileSource) -> int:
+def count_rows(connection: Connection, source: FileSource) -> int:
+    """Return how many rows a file has."""
     return int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
 
 

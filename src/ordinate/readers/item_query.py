@@ -333,7 +333,7 @@ def require_ids(
     Rows without one, and repeated ids, are an error; or they are left out, and counted.
     """
     if left_out is not None:
-        from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
+        from ordinate.readers.irregular_lines import keep_first_ids  # noqa: PLC0415 - it is rare
 
         return keep_first_ids(connection, rows, label, name, left_out)
     query = (

@@ -47,7 +47,7 @@ class LabelSpelling:
         """Take labels for missing ones, if such are left out, and count them."""
         if self.left_out is None:
             return False
-        from ordinate.readers.lenient_files import count_off_scale_labels  # noqa: PLC0415 - rare
+        from ordinate.readers.irregular_lines import count_off_scale_labels  # noqa: PLC0415 - rare
 
         self.off_scale.update(map(normalize_label, labels))
         count_off_scale_labels(self.left_out, place, example, count)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
 from ordinate.readers.columns import LabelColumns, ProbabilityColumns
-from ordinate.readers.duckdb_connection import Connection, connect, read_arrays
+from ordinate.readers.duckdb_connection import Connection, read_arrays
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_columns import read_labels, read_sources
 from ordinate.readers.item_query import build_number_sql, resolve_column
@@ -56,10 +56,8 @@ def read_probability_rows(
 ) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     notes: list[str] = []
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-    ):
+    with open_sources(columns) as reader:
+        connection = reader.connection
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
         needed = (columns.gold is not None and fit is None, True)
         gold = [
@@ -71,6 +69,10 @@ def read_probability_rows(
             for source, name in zip(sources, gold, strict=True)
         ]
         seen = {label for column in labels if column is not None for label in column}
+        if not seen and len(columns.probabilities) == 1:  # what columns are called says it, too
+            (prefix,) = columns.probabilities
+            named = expand_columns(columns.probabilities, sources[0])
+            seen = {name.removeprefix(prefix) for name in named}
         scale = LabelSpelling({}).find_scale(scale, seen, notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         found = []
@@ -145,10 +147,8 @@ def read_probability_items(
 ) -> ProbabilityItems:
     """Read gold levels, probabilities, and what else is named, an item at a time."""
     notes: list[str] = []
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-    ):
+    with open_sources(columns) as reader:
+        connection = reader.connection
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
         named = expand_columns(columns.probabilities, sources[0], scale)

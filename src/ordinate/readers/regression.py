@@ -11,7 +11,7 @@ from typing import Any
 from ordinate.errors import BadOption
 from ordinate.readers.column_names import find_column
 from ordinate.readers.columns import LabelColumns, RegressionColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, Watch, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
 from ordinate.readers.items import (
@@ -88,11 +88,8 @@ def sum_files(
     """
     checked = _check_constants(constants or {})
     require_both_bounds(columns.lower, columns.upper)
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-        watch(connection),
-    ):
+    with open_sources(columns, watch) as reader:
+        connection = reader.connection
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         planner = _plan_queries(connection, gold_files, reader.describe_files(paths), columns)
         connection.execute("SET TimeZone='UTC'")  # times without a zone are all of the same one

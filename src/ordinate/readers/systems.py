@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.column_names import find_column, format_columns
 from ordinate.readers.columns import SystemColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, Watch, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
@@ -61,11 +61,8 @@ def count_systems(
     may refuse a number of systems before anything is read.
     """
     notes: list[str] = []
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-        watch(connection),
-    ):
+    with open_sources(columns, watch) as reader:
+        connection = reader.connection
         files = reader.find_distinct_files(paths)
         runs = len(files) - 1
         if columns.systems or runs:

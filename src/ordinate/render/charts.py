@@ -156,6 +156,15 @@ class Chart:
         """Return the marks of all panels."""
         return [mark for panel in self.panels for mark in panel.marks]
 
+    def list_rows(self) -> list[tuple[Panel, ...]]:
+        """Return the panels row by row."""
+        columns = max(1, self.columns)
+        return [self.panels[k : k + columns] for k in range(0, len(self.panels), columns)]
+
+    def shares_labels(self, index: int) -> bool:
+        """Say whether the panel to the left has the labels of a panel's y-axis."""
+        return index % max(1, self.columns) > 0 and self.panels[index].y is None
+
     def list_legend(self) -> list[str]:
         """Return the series that the legend has: those that no text in a panel names."""
         named = {mark.series for mark in self.list_marks() if isinstance(mark, Text)}

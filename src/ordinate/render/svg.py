@@ -183,7 +183,7 @@ def _lay_out(chart: Chart, top: float) -> list[_Frame]:
     Panels of a row that share the y-axis have its labels once.
     """
     columns = max(1, min(chart.columns, len(chart.panels)))
-    bare = [k % columns > 0 and panel.y is None for k, panel in enumerate(chart.panels)]
+    bare = [chart.shares_labels(k) for k in range(len(chart.panels))]
     margins = [
         max(
             _measure_margin(chart, panel, columns, bare=hidden)

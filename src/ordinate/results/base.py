@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ordinate.errors import BadOption, BadOutput, shorten
+from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
@@ -17,9 +17,12 @@ from ordinate.render import (
     find_terminal_width,
     render,
 )
-from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
+from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
 from ordinate.render.charts import Chart
 from ordinate.render.frames import make_frame
+
+if TYPE_CHECKING:
+    from ordinate.render.matplotlib_charts import Display
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -59,9 +62,13 @@ class Result(ABC):
         """Return the views of the result; those of one name are variants of each other."""
         return []
 
-    def get_chart(self, name: str, variant: str | None = None) -> Chart:
-        """Return a view by its name, and by its variant where there are several."""
+    def get_chart(self, name: str | None = None, variant: str | None = None) -> Chart:
+        """Return a view by its name, and by its variant where there are several.
+
+        Without a name it is the first view.
+        """
         charts = self.list_charts()
+        name = charts[0].name if name is None and charts else name
         named = [x for x in charts if x.name == name]
         found = next((x for x in named if variant is None or x.variant == variant), None)
         if found is not None:
@@ -69,6 +76,21 @@ class Result(ABC):
         known = dict.fromkeys(x.variant if named else x.name for x in named or charts)
         what = f"chart {name!r} of {variant!r}" if named else f"chart {name!r}"
         raise BadOption(f"There is no {what}. There are: {', '.join(known) or 'none'}.")
+
+    def plot(
+        self, name: str | None = None, variant: str | None = None, *, ax: Any = None
+    ) -> "Display":
+        """Draw a view with matplotlib, the first one unless a name is given.
+
+        `ax` is a subplot, or one for each panel; without it the view has a figure of its own. The
+        display has `figure_`, `ax_` and `frame()`, as those of scikit-learn, and `save`.
+        """
+        chart = self.get_chart(name, variant)
+        try:
+            from ordinate.render import matplotlib_charts
+        except ImportError:
+            raise MissingExtra("Plotting needs matplotlib: pip install 'ordinate[plot]'") from None
+        return matplotlib_charts.draw(chart, ax)
 
     def __repr__(self) -> str:
         title = self.document().title
@@ -118,15 +140,11 @@ class Result(ABC):
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the report to a file, in the format that its suffix names, whole or not at all."""
-        target = Path(path)
-        report_format = FORMATS_BY_SUFFIX.get(target.suffix.lower())
+        report_format = FORMATS_BY_SUFFIX.get(Path(path).suffix.lower())
         if report_format is None:
             known = ", ".join(FORMATS_BY_SUFFIX)
             raise BadOutput(f"{shorten(str(path))} has no known suffix. There are: {known}.")
-        with report_write_errors(target):
-            exists, target = target.exists(), target.resolve()
-        if exists and not force:
-            raise BadOutput(f"{shorten(str(path))} exists. Pass force=True to overwrite it.")
+        target = find_target(path, force=force)
         # The same bytes on every machine; labels may have half a character, which no file can.
         content = render(self, report_format).encode(errors="replace")
         with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
