@@ -25,6 +25,7 @@ from ordinate.metrics import Metric, find_metric, split_expressions
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.external_predictions import PredictionColumns
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval, join_names
 from ordinate.render.model_names import use_short_names
@@ -225,6 +226,14 @@ class ModelRanking(Result):
         shown = [one for one in selected if metrics is not None or one.expression in SHOWN_METRICS]
         level = settings.level
         return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
+
+    def list_charts(self) -> list[Chart]:
+        """Return the leaderboard and the pairs of each test set."""
+        return [
+            replace(chart, variant=one.test_set.name, title=f"{one.test_set.name}: {chart.title}")
+            for one in self.tests
+            for chart in one.comparison.list_charts()
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system, or model and metric."""
