@@ -100,6 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
+    from ordinate.classify.external_predictions import PredictionColumns
     from ordinate.classify.external_systems import read_external_systems
     from ordinate.classify.model_ranking import ModelRanking
     from ordinate.classify.system_predictions import (
@@ -109,7 +110,6 @@ def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
     )
     from ordinate.classify.trained_model import load_models
     from ordinate.cli.progress import show_share
-    from ordinate.readers.external_predictions import PredictionColumns
     from ordinate.search.saved_models import list_model_names
 
     metric, settings = _parse_metric(options.metric), parse_comparison_settings(options)
