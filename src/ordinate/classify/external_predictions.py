@@ -10,7 +10,7 @@ from ordinate.errors import BadInput, shorten
 from ordinate.experiment.dataset import USUAL_NAMES
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, format_columns
 from ordinate.readers.file_formats import FileReader, FileSource, name_runs, open_sources
-from ordinate.readers.item_columns import read_labels
+from ordinate.readers.item_query import build_label_sql
 
 IdentifiedPrediction = tuple[str | None, Any]  # an id, and a label or probabilities by level
 ROW_COLUMN_NAME = "row"  # its number, where items have no ids
@@ -62,14 +62,14 @@ def _read_file(
     """Return the predictions of one file."""
     rows, column = _read_json_object(reader, file, path), None
     if rows is None:
-        rows, column = _read_table(reader, reader.describe_file(file, path), columns)
+        rows, column = _read_table(reader.describe_file(file, path), columns)
     if not rows:
         raise BadInput(f"{file} has no predictions.")
     return ExternalPredictions(name, file, tuple(_index_by_id(file, rows).items()), column)
 
 
 def _read_table(
-    reader: FileReader, source: FileSource, columns: PredictionColumns
+    source: FileSource, columns: PredictionColumns
 ) -> tuple[list[IdentifiedPrediction], str | None]:
     """Return ids and predictions of a file with columns; levels go before probabilities."""
     named = columns.id if columns.id in source.columns else None
@@ -79,15 +79,14 @@ def _read_table(
     # Beside probabilities, a column called label is rather the gold one.
     if columns.level is None and spread and not _find_usual(source, PREDICTION_COLUMN_NAMES):
         levels = [name.removeprefix(PROBABILITY_PREFIX) for name in spread]
-        rows = _read_columns(reader, source, by, *spread)
+        rows = _read_columns(source, by, *spread)
         return [(item_id, dict(zip(levels, cells, strict=True))) for item_id, *cells in rows], None
     level = _find_column(source, columns.level, LEVEL_COLUMN_NAMES, "the levels", "--predicted")
-    return _read_columns(reader, source, by, level), level
+    return _read_columns(source, by, level), level
 
 
-def _read_columns(reader: FileReader, source: FileSource, *names: str) -> list[Any]:
-    labels = (read_labels(reader.connection, [source], name) for name in names)
-    return list(zip(*labels, strict=True))
+def _read_columns(source: FileSource, *names: str) -> list[Any]:
+    return source.read(", ".join(build_label_sql(source, name) for name in names))
 
 
 def _find_column(
