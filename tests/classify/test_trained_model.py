@@ -270,7 +270,7 @@ def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path)
     model = load_model(study, names["strong"])
     found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     found.write(tmp_path / "a.csv")
-    found.write(tmp_path / "a.parquet")
+    found.write(str(tmp_path / "a.parquet"))
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     table = pq.read_table(tmp_path / "a.parquet").to_pylist()

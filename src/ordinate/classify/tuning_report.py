@@ -10,8 +10,9 @@ from ordinate.classify.settings import Settings
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.metric_scores import Score
 from ordinate.scale import Scale
 from ordinate.search.tuning_result import TaskReport
@@ -84,7 +85,7 @@ class ClassificationReport(TaskReport):
         lines = [trained]
         if source.copies:
             lines.append(
-                f"{source.copies:,} texts are copies of others, and stay in one fold with them."
+                f"Copies of texts stay in one fold: {format_count(source.copies, 'text')} repeated."
             )
         if settings.weight_strategy != "equal":
             further = ", in the metric too" if settings.weight_metric else ""
@@ -133,7 +134,8 @@ class ClassificationReport(TaskReport):
         )
         header = ("data", "decision rule", "n", *self.value_header)
         title = "The winner by the decision rule, cross-validated and on data that selected nothing"
-        grid = Grid(title, header, rows, left=2, optional=("flag", "chance", "n"))
+        optional = ("flag", "chance", "n", "best constant")
+        grid = Grid(title, header, rows, left=2, optional=optional)
         notes = [f"{one.name}: {note}" for one in result.tests for note in one.notes]
         return [grid.drop_empty_columns(), *notes]
 

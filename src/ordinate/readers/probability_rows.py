@@ -68,6 +68,10 @@ def read_probability_rows(
             for source, name in zip(sources, gold, strict=True)
         ]
         seen = {label for column in labels if column is not None for label in column}
+        if not seen and len(columns.probabilities) == 1:  # what columns are called says it, too
+            (prefix,) = columns.probabilities
+            named = expand_columns(columns.probabilities, sources[0])
+            seen = {name.removeprefix(prefix) for name in named}
         scale = LabelSpelling({}).find_scale(scale, seen, notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         found = []

@@ -10,6 +10,7 @@ NARROWEST = 80  # columns that every terminal is taken to have
 PAGE_WIDTH = 100  # where there is no terminal, and for sentences everywhere
 GAP = "  "  # between two columns
 SHORTEST_BREAK = 16  # a word is broken in a table only if it is longer
+LONGEST_NAME = 24  # a name is broken for the sake of an optional column only if it is longer
 DECIMALS = re.compile(r"(?<![\w.])\d+\.\d{3,}(?![\w.])")
 
 
@@ -96,11 +97,15 @@ class _Column:
     @property
     def narrowest(self) -> int:
         """The width below which numbers do not fit, or words would be broken."""
+        return self.measure_unbroken(SHORTEST_BREAK)
+
+    def measure_unbroken(self, longest: int) -> int:
+        """Return the width below which numbers do not fit, or words up to a length are broken."""
         head, *cells = self.texts
         wrapped = self.texts if self.words else (head,)
-        longest = max((measure_width(x) for text in wrapped for x in text.split()), default=0)
+        words = max((measure_width(x) for text in wrapped for x in text.split()), default=0)
         numbers = 0 if self.words else max(map(measure_width, cells), default=0)
-        return max(numbers, min(longest, SHORTEST_BREAK))
+        return max(numbers, min(words, longest))
 
     def shorten_numbers(self) -> "_Column":
         """Return the column with two digits after the point where these say enough."""
@@ -144,7 +149,7 @@ def _drop_columns(
     if _measure([column.with_wrapped_head for column in columns]) > width:
         shown |= {k: columns[k].shorten_numbers() for k in optional}
     dropped = []
-    while optional and _measure([column.narrowest for column in shown.values()]) > width:
+    while optional and _measure([x.measure_unbroken(LONGEST_NAME) for x in shown.values()]) > width:
         dropped.append(optional.pop(0))
         del shown[dropped[-1]]
     return list(shown.values()), [columns[k].texts[0] for k in sorted(dropped)]

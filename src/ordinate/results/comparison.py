@@ -341,8 +341,7 @@ def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestR
         "stuart_maxwell": lambda: stuart_maxwell_test(pairs.predictions),
     }
     if pairs.groups is not None:
-        note = "it takes items as independent, and they come in clusters"
-        return {name: TestResult(math.nan, note=note) for name in tests}
+        return {name: TestResult(math.nan, note="items come in clusters") for name in tests}
     if not pairs.has_integer_weights:
         return {name: TestResult(math.nan, note="the weights are no counts") for name in tests}
     results = {}

@@ -18,6 +18,7 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.case_averages_text import describe_case_averages
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
 DETAILS_NOTE = (
     "The confusion matrix and the levels, which are many, are in a file (-o) and in JSON."
 )
-METHOD_NAMES = {
-    "delta": "the delta method",
-    "percentile": "percentile bootstrap",
-    "bca": "BCa bootstrap",
-    "wilson": "Wilson",
-    "mover": "MOVER over the levels",
-    "simultaneous": "intervals of all levels at once",
-    "dirichlet": "Dirichlet posterior",
-    "jeffreys": "Dirichlet posterior with Jeffreys' prior",
-    "jackknife": "the jackknife over clusters",
-    "t": "Student's t over clusters",
-}
 
 
 def describe_evaluation(result: "Evaluation") -> Document:
@@ -252,35 +241,6 @@ def _describe_uncertainty(result: "Evaluation") -> list[str]:
     parts = describe_interval_methods(found)
     if result.groups is not None:
         parts.append(f"{describe_clusters(result.groups)} With clusters, levels have no intervals.")
-    return parts
-
-
-def describe_interval_methods(
-    found: dict[str, Estimate], titles: dict[str, str] = METHOD_NAMES
-) -> list[str]:
-    """Say how the intervals of metrics were found, why there are none, and what was left out."""
-    methods: dict[str, list[str]] = {}
-    for name, one in found.items():
-        if one.method is not None:
-            why = f" ({one.note})" if one.note else ""
-            methods.setdefault(f"{titles[one.method]}{why}", []).append(name)
-    whole = len(methods) == 1 and len(found) == len(next(iter(methods.values())))
-    lines = [
-        f"{how}{'' if whole else ': '}{'' if whole else ', '.join(names)}"
-        for how, names in methods.items()
-    ]
-    parts = [f"Intervals by {'; by '.join(lines)}."] if lines else []
-    parts += [
-        f"No interval for {name}: {one.note}."
-        for name, one in found.items()
-        if one.method is None and not math.isnan(one.value)
-    ]
-    parts += [
-        f"{name} was undefined in {100 * one.undefined_share:.1f} % of the resamples, which are "
-        "left out."
-        for name, one in found.items()
-        if one.undefined_share
-    ]
     return parts
 
 

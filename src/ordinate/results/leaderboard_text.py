@@ -17,7 +17,7 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.comparison_settings import AGAINST_ALL, AGAINST_LEADER
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.joint_comparison import (
     RANDOMIZATION,
     RESAMPLING_NAMES,

@@ -19,7 +19,7 @@ from ordinate.render.estimates import (
     format_with_unit,
 )
 from ordinate.results.base import BETTER_VALUES
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.regression_tails import (
     describe_assumptions,
     describe_undefined_tails,
