@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ordinate.classify.external_predictions import PredictionColumns
 from ordinate.classify.external_systems import read_external_systems
 from ordinate.classify.model_evaluation import DatasetEvaluation, build_model_grids
 from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
@@ -23,7 +24,6 @@ from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric, split_expressions
 from ordinate.readers.columns import DataColumns
-from ordinate.readers.external_predictions import PredictionColumns
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
