@@ -322,6 +322,8 @@ def test_predictions_of_test_sets_are_kept_with_a_manifest_and_not_overwritten(s
     assert (manifest.artifact, sorted(manifest.data)) == ("predictions", ["other", "test"])
     assert again.rows()[:3] == predict_datasets(study, model, ["other"], force=True).rows()[:3]
     assert result.to_dict()["data"][0]["n"] == 24
+    shown = [x for panel in result.get_chart("level_shares", "test").panels for x in panel.marks]
+    assert [(x.y, x.x) for x in shown] == [(x["level"], x["share"]) for x in result.rows()]
     assert not list(study.root.rglob(".ordinate-*"))
 
 

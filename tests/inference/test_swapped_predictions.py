@@ -11,6 +11,7 @@ from law_examples import examples
 from panels import panel_of, sampled
 from system_draws import METRICS, NAMES, PANEL, SIZE
 
+from ordinate.inference import prediction_swaps, randomization
 from ordinate.inference.paired_tests import permutation_test
 from ordinate.inference.prediction_swaps import BatchSwaps, choose_swaps
 from ordinate.inference.randomization import compute_p_values, randomize_differences
@@ -154,6 +155,22 @@ def test_swaps_do_not_depend_on_the_number_of_threads(monkeypatch, how):
     for one, two, seven in zip(*found, strict=True):
         assert np.array_equal(one.randomized, two.randomized)
         assert np.array_equal(one.randomized, seven.randomized)
+
+
+@pytest.mark.parametrize("how", ["items", "groups", "batches"])
+def test_sums_of_rows_are_sums_of_cells(monkeypatch, how):
+    if how == "batches":
+        monkeypatch.setattr(prediction_swaps, "MOST_ROWS", 5)
+    gold, systems = sampled(SIZE, 60, 4, [0.7, 0.8, 0.9])
+    weights = [1 + 30 * (k % 10 == 0) for k in range(60)]
+    groups = [k // 3 for k in range(60)] if how == "groups" else None
+    panel = panel_of(gold, systems, SIZE, weights=weights, groups=groups)
+    by_cell = randomized(panel)
+    monkeypatch.setattr(randomization, "MOST_SUMMED_LEVELS", 1)
+    by_row = randomized(panel)
+    for one, other in zip(by_cell, by_row, strict=True):
+        assert one.observed == pytest.approx(other.observed, abs=1e-12)
+        assert one.randomized == pytest.approx(other.randomized, abs=1e-12)
 
 
 def test_swaps_come_from_the_seed():

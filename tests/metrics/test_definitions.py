@@ -15,6 +15,7 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.summaries import ConfusionMatrix
 
+PATHS = "classification index"
 TAKING = [metric for metric in METRICS if metric.takes_unanswered]
 
 
@@ -29,6 +30,29 @@ def test_a_metric_equals_its_definition_over_items(metric, table):
     gold, predicted = items_of(table)
     naive = NAIVE[metric.name](gold, predicted, table.scale.at, **metric.options)
     assert same(float(metric(table)), naive), (metric(table), naive)
+
+
+def check_sample(metric, size, gold, predicted):
+    cells = np.zeros((size, size))
+    np.add.at(cells, (gold, predicted), 1.0)
+    value = metric(ConfusionMatrix.from_counts(cells, scale_of(size)))
+    levels = (gold.tolist(), predicted.tolist())
+    naive = NAIVE[metric.name](*levels, scale_of(size).at, **metric.options)
+    assert same(float(value), naive), (value, naive)
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS if m.family != PATHS])
+def test_a_metric_on_a_fine_scale_equals_its_definition_over_items(metric):
+    rng = np.random.default_rng(1)
+    gold = rng.integers(5, 50, 25)
+    check_sample(metric, 60, gold, np.clip(gold + rng.integers(-9, 10, 25), 0, 59))
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS if m.family == PATHS])
+@pytest.mark.parametrize("seed", range(8))
+def test_paths_through_empty_levels_are_those_of_the_definition(metric, seed):
+    rng = np.random.default_rng(seed)
+    check_sample(metric, 6, *rng.integers(0, 6, (2, 2 + seed)))
 
 
 @pytest.mark.parametrize("metric", TAKING, ids=[m.expression for m in TAKING])

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdict
 from ordinate.metrics import find_metric
 from ordinate.metrics.known_properties import FORMAL_PROPERTIES
 from ordinate.postprocess import Decoder
-from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
+from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render, svg
 from ordinate.render.document import format_cell
 from ordinate.render.frames import make_frame
 from ordinate.render.text import measure_width
@@ -200,6 +201,19 @@ def test_a_report_begins_with_its_verdict(name):
 def test_text_fits_its_width(name, width):
     lines = render(get_result(name), width=width).splitlines()
     assert [line for line in lines if measure_width(line) > width] == []
+
+
+@EVERY_REPORT
+def test_views_have_distinct_names_and_are_drawn_with_names_as_text(name):
+    charts = get_result(name).list_charts()
+    assert len({(chart.name, chart.variant) for chart in charts}) == len(charts)
+    for chart in charts:
+        series = {getattr(mark, "series", "") for mark in chart.list_marks()} - {""}
+        assert series <= set(chart.series) or len(series) == 1
+        drawing = svg.render(chart)
+        assert TAG not in drawing
+        assert not re.search(r'="[^"]*\b(nan|inf)\b', drawing)
+        ET.fromstring(drawing)  # noqa: S314 - of our own making
 
 
 @EVERY_REPORT

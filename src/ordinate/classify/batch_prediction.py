@@ -25,6 +25,7 @@ from ordinate.readers.duckdb_connection import write_frame
 from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.render.model_names import shorten_model_names
@@ -240,6 +241,21 @@ class PredictionReport(Result):
             "data": [one.to_dict() for one in self.done],
             "notes": list(self.model.calibration.notes),
         }
+
+    def list_charts(self) -> list[Chart]:
+        """Return how often each level is predicted, for each data set and decision rule."""
+        from ordinate.results.level_shares_charts import chart_level_shares  # noqa: PLC0415 - start-up: a terminal shows none
+
+        return [
+            chart
+            for one in self.done
+            for shares in [dict(compute_level_shares(one.predictions))]
+            for chart in chart_level_shares(
+                self.model.scale.names,
+                {RULE_TITLES[rule]: column for rule, column in shares.items()},
+                variant=one.data.name,
+            )
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each data set, decision rule and level."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ordinate.classify.external_predictions import PredictionColumns
 from ordinate.classify.external_systems import read_external_systems
 from ordinate.classify.model_evaluation import DatasetEvaluation, build_model_grids
 from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
@@ -23,8 +24,8 @@ from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric, split_expressions
 from ordinate.readers.columns import DataColumns
-from ordinate.readers.external_predictions import PredictionColumns
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval, join_names
 from ordinate.render.model_names import use_short_names
@@ -225,6 +226,14 @@ class ModelRanking(Result):
         shown = [one for one in selected if metrics is not None or one.expression in SHOWN_METRICS]
         level = settings.level
         return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
+
+    def list_charts(self) -> list[Chart]:
+        """Return the leaderboard and the pairs of each test set."""
+        return [
+            replace(chart, variant=one.test_set.name, title=f"{one.test_set.name}: {chart.title}")
+            for one in self.tests
+            for chart in one.comparison.list_charts()
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system, or model and metric."""

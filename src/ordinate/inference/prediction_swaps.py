@@ -42,9 +42,11 @@ def enumerate_coins(units: int) -> Array:
 class Swaps(ABC):
     """Coins [B, units] of a panel, and the cells of all systems where they fell heads.
 
-    `all` are all vectors of coins, where units are few. Only rows in which systems differ matter.
+    `all` are all vectors of coins, where units are few. Only rows in which systems differ matter:
+    those of `panel`.
     """
 
+    panel: Panel
     units: int
     all: Array | None = None
 
@@ -55,6 +57,10 @@ class Swaps(ABC):
     @abstractmethod
     def count_matrices(self, coins: Array) -> Array:
         """Return the cells [B, S, K, K + 1] that take part in a swap."""
+
+    @abstractmethod
+    def sum_by_unit(self, values: Array) -> Array:
+        """Return what a coin of each unit moves, [units, F], by what an item of each row is."""
 
 
 def choose_swaps(panel: Panel, seed: int) -> Swaps:
@@ -80,7 +86,7 @@ class ItemSwaps(Swaps):
     """Items that share a row swap in numbers: a coin of a row is how many of its items do."""
 
     def __init__(self, panel: Panel) -> None:
-        self.units, self.counter = len(panel), MatrixCounter(panel)
+        self.panel, self.units, self.counter = panel, len(panel), MatrixCounter(panel)
         self.counts = panel.weights.astype(np.int64)
         if self.counts.sum() <= MOST_ENUMERATED_UNITS:
             row = np.repeat(np.arange(self.units), self.counts)
@@ -102,12 +108,16 @@ class ItemSwaps(Swaps):
         """Return the cells that take part in a swap."""
         return self.counter.count(coins)
 
+    def sum_by_unit(self, values: Array) -> Array:
+        """Return what a coin of each unit moves: an item."""
+        return values
+
 
 class UnitSwaps(Swaps):
     """All items of a unit swap together: a cluster, or a batch. `place` is the unit of each row."""
 
     def __init__(self, panel: Panel, place: Array, units: int) -> None:
-        self.panel, self.units = panel, units
+        self.panel, self.place, self.units = panel, place, units
         self.size = len(panel.scale)
         self.first_cell = (place * self.size + panel.rows[:, 0]) * (self.size + 1)
         if units <= MOST_ENUMERATED_UNITS:
@@ -130,6 +140,11 @@ class UnitSwaps(Swaps):
             )
         return sums.reshape(*sums.shape[:2], self.size, self.size + 1)
 
+    def sum_by_unit(self, values: Array) -> Array:
+        """Return what a coin of each unit moves: all of its items."""
+        parts = (self.panel.weights * column for column in values.T)
+        return np.stack([np.bincount(self.place, part, self.units) for part in parts], axis=1)
+
 
 class BatchSwaps(Swaps):
     """Items are put into batches at random, which swap together; rows of many items, in numbers.
@@ -141,14 +156,19 @@ class BatchSwaps(Swaps):
     def __init__(self, panel: Panel, seed: int) -> None:
         counts = panel.weights.astype(np.int64)
         few = counts <= FEW_COINS
-        single = np.repeat(np.flatnonzero(few), counts[few])
-        ones = np.ones(len(single))
+        self.panel = panel
+        self.single = np.repeat(np.flatnonzero(few), counts[few])
+        self.many = np.flatnonzero(~few)
+        ones = np.ones(len(self.single))
         items = replace(
-            _select_rows(panel, single), items=ones.astype(np.int64), weights=ones, squares=ones
+            _select_rows(panel, self.single),
+            items=ones.astype(np.int64),
+            weights=ones,
+            squares=ones,
         )
-        place = np.random.default_rng([seed, BATCHES]).integers(0, BATCHES, len(single))
+        place = np.random.default_rng([seed, BATCHES]).integers(0, BATCHES, len(self.single))
         self.batches = UnitSwaps(items, place, BATCHES)
-        self.rows = ItemSwaps(_select_rows(panel, np.flatnonzero(~few)))
+        self.rows = ItemSwaps(_select_rows(panel, self.many))
         self.units = self.batches.units + self.rows.units
 
     def draw(self, rng: "Generator", count: int) -> Array:
@@ -159,3 +179,8 @@ class BatchSwaps(Swaps):
         """Return the cells that take part in a swap."""
         batches, rows = np.split(coins, [self.batches.units], axis=1)
         return self.batches.count_matrices(batches) + self.rows.count_matrices(rows)
+
+    def sum_by_unit(self, values: Array) -> Array:
+        """Return what a coin of each unit moves."""
+        batches = self.batches.sum_by_unit(values[self.single])
+        return np.concatenate([batches, self.rows.sum_by_unit(values[self.many])])

@@ -6,7 +6,7 @@ p-value is exact if its systems are exchangeable within units, given gold; the a
 max-T over the family of pairs, stepping down, from the same resamples, and so never below it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ordinate.inference.prediction_swaps import (
     MOST_ENUMERATED_UNITS,
+    Swaps,
     choose_swaps,
     draw_coins,
     enumerate_coins,
@@ -21,7 +22,7 @@ from ordinate.inference.prediction_swaps import (
 from ordinate.inference.resampling import BLOCK_SIZE, ProgressCallback, Resampling
 from ordinate.inference.system_differences import LARGE_BLOCK_SIZE
 from ordinate.metrics import Metric
-from ordinate.metrics.table_sums import TableSums, find_table_sums
+from ordinate.metrics.table_sums import MOST_SUMMED_LEVELS, TableSums, find_table_sums
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -101,20 +102,22 @@ def randomize_differences(
     `pairs` are the indices of the first and of the second systems, for each metric; all of them
     have a value. Items with the same row swap in numbers, clusters swap whole.
     """
-    matrix = panel.confusion_matrix(panel.systems[0])
-    whole = np.stack([panel.confusion_matrix(system).weights for system in panel.systems])
-    sums = [find_table_sums(metric, matrix) for metric in metrics]
-    totals = [each.sum_cells(whole) for each in sums]
+    sums = [
+        _find_sums(metric, panel, len(first) * resamples.count)
+        for metric, (first, _) in zip(metrics, pairs, strict=True)
+    ]
     swaps = choose_swaps(panel, resamples.seed)
+    swapped = SwappedSums(panel, swaps, sums)
 
     def work(coins: Array) -> list[Array]:
-        swapped = swaps.count_matrices(coins)
+        columns = (metrics, sums, swapped.totals, swapped.sum_swapped(coins), pairs)
         return [
-            _compute_differences(metric, each, total, each.sum_cells(swapped), *pair)
-            for metric, each, total, pair in zip(metrics, sums, totals, pairs, strict=True)
+            _compute_differences(metric, each, total, moved, *pair)
+            for metric, each, total, moved, pair in zip(*columns, strict=True)
         ]
 
-    numbers = swaps.units + whole.size
+    size = len(panel.scale)
+    numbers = swaps.units + len(panel.systems) * size * (size + 1)
     if swaps.all is not None:
         step = max(1, LARGE_BLOCK_SIZE // numbers)
         blocks = [work(swaps.all[k : k + step]) for k in range(0, len(swaps.all), step)]
@@ -130,6 +133,63 @@ def randomize_differences(
         RandomizedDifferences(before[0], np.concatenate(after), swaps.all is not None)
         for before, *after in zip(observed, *blocks, strict=True)
     ]
+
+
+def _find_sums(metric: Metric, panel: Panel, matrices: int) -> TableSums:
+    """Return the sums behind a metric, if they cost less than its value for so many matrices."""
+    matrix = panel.confusion_matrix(panel.systems[0])
+    if len(panel.scale) <= MOST_SUMMED_LEVELS:
+        return find_table_sums(metric, matrix)
+    predicted = np.unique(panel.rows[:, 1:])
+    return find_table_sums(metric, matrix, predicted, most_coefficients=matrices)
+
+
+class SwappedSums:
+    """The sums of cells behind metrics: `totals` [S, F] of all items, and of those that swap.
+
+    Of a fine scale systems use few cells: there rows are summed, where a metric has coefficients.
+    """
+
+    def __init__(self, panel: Panel, swaps: Swaps, sums: Sequence[TableSums]) -> None:
+        self.swaps, self.sums = swaps, sums
+        fine = len(panel.scale) > MOST_SUMMED_LEVELS
+        by_row = [fine and each.coefficients is not None for each in sums]
+        systems = () if all(by_row) else panel.systems
+        cells = np.array([panel.confusion_matrix(system).weights for system in systems])
+        self.totals = [
+            _sum_rows(each, panel) if rows else each.sum_cells(cells)
+            for each, rows in zip(sums, by_row, strict=True)
+        ]
+        self.by_unit = [
+            _sum_rows_by_unit(each, swaps) if rows else None
+            for each, rows in zip(sums, by_row, strict=True)
+        ]
+
+    def sum_swapped(self, coins: Array) -> list[Array]:
+        """Return the sums [B, S, F] of the cells that take part in a swap."""
+        by_cell = any(parts is None for parts in self.by_unit)
+        cells = self.swaps.count_matrices(coins) if by_cell else np.empty(0)
+        return [
+            each.sum_cells(cells) if parts is None else np.einsum("bu,usf->bsf", coins, parts)
+            for each, parts in zip(self.sums, self.by_unit, strict=True)
+        ]
+
+
+def _sum_rows(sums: TableSums, panel: Panel) -> Array:
+    """Return the sums [S, F] of all rows."""
+    parts = (sums.list_row_parts(*sides) for sides in _list_sides(panel))
+    return np.stack([np.einsum("u,uf->f", panel.weights, part) for part in parts])
+
+
+def _sum_rows_by_unit(sums: TableSums, swaps: Swaps) -> Array:
+    """Return what a coin of each unit moves: [units, S, F]."""
+    parts = (sums.list_row_parts(*sides) for sides in _list_sides(swaps.panel))
+    return np.stack([swaps.sum_by_unit(part) for part in parts], axis=1)
+
+
+def _list_sides(panel: Panel) -> Iterator[tuple[Array, Array]]:
+    """Yield gold and predictions of each system."""
+    return ((panel.rows[:, 0], predicted) for predicted in panel.rows.T[1:])
 
 
 def _compute_differences(

@@ -338,7 +338,7 @@ def count_differing_units(panel: Panel) -> Array:
     if panel.groups is None:
         counts = np.asarray(panel.weights if panel.has_integer_weights else panel.items, float)
         agreeing = np.zeros((predictions.shape[1], predictions.shape[1]))
-        for prediction in range(len(panel.scale) + 1):
+        for prediction in np.unique(predictions):
             same = (predictions == prediction).astype(float)
             agreeing += (same.T * counts) @ same
         return counts.sum() - agreeing

@@ -20,6 +20,7 @@ from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
@@ -223,6 +224,12 @@ class MetaEvaluation(Result):
             "notes": collect_notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
+
+    def list_charts(self) -> list[Chart]:
+        """Return how far metrics can be trusted, their agreement, unanimous improvements."""
+        from ordinate.meta.meta_charts import chart_meta_evaluation  # noqa: PLC0415 - start-up: a terminal shows none
+
+        return chart_meta_evaluation(self)
 
     def _describe_values(self, evaluation: MetricEvaluation) -> dict[str, Any]:
         """Return the mean of a metric and its value in each test case, by system."""

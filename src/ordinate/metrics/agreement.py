@@ -16,12 +16,12 @@ from ordinate.metrics.arithmetic import (
     mean_cost,
     mean_credit,
     ratio,
+    sum_between_levels,
 )
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
 AgreementWeights = Literal["quadratic", "linear", "identity"]
-BLOCK_SIZE = 1 << 21  # weights of triples of levels at once: 300 levels have 27 million
 
 
 @metric(
@@ -273,29 +273,10 @@ def krippendorff_alpha(
     elif level == "interval":
         distance = np.broadcast_to(matrix.scale.gaps**2, matrix.counts.shape)
     else:  # the values between two levels, with half of those at each end
-        distance = _sum_values_between(values) ** 2 * apart
+        distance = sum_between_levels(values) ** 2 * apart
     observed = 2.0 * (matrix.counts * distance).sum(axis=CELL_AXES)
     expected = np.einsum("...i,...ij,...j", values, distance, values)
     return 1.0 - ratio((2.0 * matrix.total - 1.0) * observed, expected)
-
-
-def _sum_values_between(values: Array) -> Array:
-    """Return the values [..., i, j] of levels strictly between two, with half of those two."""
-    levels = np.arange(values.shape[-1])
-    block = max(1, BLOCK_SIZE // levels.size**2)
-    parts = [
-        np.einsum(
-            "...k,ijk", values, _weigh_levels_between(low[:, None, None], levels[:, None], levels)
-        )
-        for low in np.split(levels, range(block, levels.size, block))
-    ]
-    return np.concatenate(parts, axis=-2)
-
-
-def _weigh_levels_between(low: Array, high: Array, middle: Array) -> Array:
-    """Return 1 for a level strictly between two others, and 1/2 for each of the two."""
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    return ((low <= middle) & (middle <= high)) / 2.0 + ((low < middle) & (middle < high)) / 2.0
 
 
 @metric(

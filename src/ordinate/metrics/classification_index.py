@@ -1,5 +1,7 @@
 """Ordinal classification indices: the cheapest path through the confusion matrix."""
 
+import math
+
 import numpy as np
 
 from ordinate.errors import BadOption
@@ -7,18 +9,20 @@ from ordinate.metrics.arithmetic import CELL_AXES, Array, Value, ratio
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
+BLOCK_SIZE = 1 << 18  # cells through which paths are sought at once
+
 
 def _find_cheapest_path(steps: Array, *carried: Array) -> Array:
-    """Return cost and carried sums of the cheapest monotone path through cells [..., K, K].
+    """Return cost and carried sums of the cheapest monotone path through cells [..., R, C].
 
     Paths run from the first cell to the last by steps to the right, down, or both. All cells of
     an antidiagonal are computed at once: they depend only on the two antidiagonals before.
     """
-    size = steps.shape[-1]
+    height, width = steps.shape[-2:]
     layers = np.stack([steps, *carried])
-    before = last = np.full((*layers.shape[:-2], size), np.inf)  # by row
-    for diagonal in range(2 * size - 1):
-        rows = np.arange(max(0, diagonal - size + 1), min(diagonal, size - 1) + 1)
+    before = last = np.full((*layers.shape[:-2], height), np.inf)  # by row
+    for diagonal in range(height + width - 1):
+        rows = np.arange(max(0, diagonal - width + 1), min(diagonal, height - 1) + 1)
         cheapest = np.full_like(last, np.inf)
         so_far = _select_cheapest(last, _shift_row_down(last), _shift_row_down(before))
         if diagonal == 0:
@@ -26,6 +30,22 @@ def _find_cheapest_path(steps: Array, *carried: Array) -> Array:
         cheapest[..., rows] = layers[..., rows, diagonal - rows] + so_far[..., rows]
         before, last = last, cheapest
     return last[..., -1]
+
+
+def _leave_out_empty_runs(counts: Array, *layers: Array) -> list[Array]:
+    """Return layers of cells [..., R, C] without an empty row or column beside another one.
+
+    A path goes any distance to the right in an empty row for nothing, and in two no farther.
+    """
+    filled = np.asarray(counts.any(axis=tuple(range(counts.ndim - 2))))
+    rows, columns = (_list_lines(np.asarray(filled.any(axis=across))) for across in (1, 0))
+    return [cells[..., rows[:, None], columns] for cells in layers]
+
+
+def _list_lines(filled: Array) -> Array:
+    """Return the lines that are filled, and the first of each run of empty ones."""
+    after_filled = np.concatenate([[True], filled[:-1]])
+    return np.flatnonzero(filled | after_filled)
 
 
 def _shift_row_down(line: Array) -> Array:
@@ -62,7 +82,8 @@ def oci(matrix: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> 
     total = np.asarray(matrix.total, float)
     benefit = ratio(matrix.counts, (total + far)[..., None, None])
     penalty = beta1 / matrix.scale.span**gamma * matrix.share * distance
-    return 1.0 + _find_cheapest_path(penalty - benefit)[0][()]
+    steps = _leave_out_empty_runs(matrix.counts, penalty - benefit)
+    return 1.0 + _find_cheapest_path(*steps)[0][()]
 
 
 @metric(
@@ -87,20 +108,25 @@ def uoc(matrix: ConfusionMatrix) -> Value:
     far = (rows * matrix.scale.gaps).sum(axis=CELL_AXES)
     benefit = ratio(rows, (levels + far)[..., None, None])
     penalty = ratio(rows * matrix.scale.gaps, levels[..., None, None])
-    size = len(matrix.scale)
-    return _integrate_path_cost(
-        benefit.reshape(-1, size, size), penalty.reshape(-1, size, size)
-    ).reshape(matrix.shape)[()]
+    layers = _leave_out_empty_runs(matrix.counts, benefit, penalty)
+    flat = (cells.reshape(-1, *cells.shape[-2:]) for cells in layers)
+    return _integrate_path_cost(*flat).reshape(matrix.shape)[()]
 
 
 def _integrate_path_cost(benefit: Array, penalty: Array) -> Array:
     """Integrate min over paths of 1 - benefit + t * penalty over t from 0 to 1."""
+    step = max(1, BLOCK_SIZE // math.prod(benefit.shape[1:]))  # of a batch that may be empty
 
-    def line_at(which: Array, t: Array) -> Array:
+    def find_line(which: Array, t: Array) -> Array:
         """Return height and slope of the line that is lowest at t, as [2, n]."""
         gain, loss = benefit[which], penalty[which]
         _, height, slope = _find_cheapest_path(t[:, None, None] * loss - gain, -gain, loss)
         return np.stack([1.0 + height, slope])
+
+    def line_at(which: Array, t: Array) -> Array:
+        """Return the same lines, as many at a time as memory holds."""
+        blocks = [slice(k, k + step) for k in range(0, max(1, len(which)), step)]
+        return np.hstack([find_line(which[block], t[block]) for block in blocks])
 
     total = np.where(np.isnan(benefit).any(axis=CELL_AXES), np.nan, 0.0)
     which = np.flatnonzero(~np.isnan(total))

@@ -1,7 +1,7 @@
 """Closeness: the Closeness Evaluation Measure, at ordinal, nominal and interval scale.
 
-Two levels are close if few gold items lie between them. `closer[j, i, x]` says how many halves of
-an item of level x count as closer to the gold level j than the predicted level i: 2, or 1 of a tie.
+Two levels are close if few gold items lie between them: what counts is the share of gold items x
+that are closer to the gold level j than the predicted level i, [..., j, i], ties by half.
 """
 
 from functools import lru_cache
@@ -17,6 +17,7 @@ from ordinate.metrics.arithmetic import (
     has_several_levels,
     log2_or_zero,
     ratio,
+    sum_between_levels,
 )
 from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
@@ -25,18 +26,34 @@ from ordinate.summaries import ConfusionMatrix
 BLOCK_SIZE = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
 
 
+def _share_closer_by_order(matrix: ConfusionMatrix) -> Array:
+    """Items on the way from gold to the prediction are closer; those at the prediction tie."""
+    own = matrix.gold_share[..., :, None]
+    return np.minimum(sum_between_levels(matrix.gold_share) + own / 2.0, 1.0)
+
+
+def _share_closer_by_name(matrix: ConfusionMatrix, ties: str) -> Array:
+    """Items of the gold level are closer than any other; with `half`, all others tie."""
+    same, own = np.eye(len(matrix.scale), dtype=bool), matrix.gold_share[..., :, None]
+    if ties == "half":
+        return np.where(same, own, 1.0 + own) / 2.0
+    return np.where(same, own, 1.0)
+
+
+def _share_closer_by_interval(matrix: ConfusionMatrix) -> Array:
+    size, closer = len(matrix.scale), _mark_closer_by_interval(matrix.scale)
+    block = max(1, BLOCK_SIZE // size**2)  # gold levels
+    parts = [
+        matrix.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
+        for gold in range(0, size, block)
+    ]
+    return np.minimum(np.concatenate(parts, axis=-1).reshape(*matrix.shape, size, size), 1.0)
+
+
 @lru_cache(maxsize=16)
-def _mark_closer_by_order(size: int) -> Array:
-    levels = np.arange(size)
-    gold, predicted, item = levels[:, None, None], levels[:, None], levels
-    low, high = np.minimum(gold, predicted), np.maximum(gold, predicted)
-    between = ((low <= item) & (item <= high)).view(np.uint8)
-    return between + (between & (item != predicted))
-
-
-def _mark_closer_by_distance(distance: Array, tolerance: float) -> Array:
-    """Strictly closer counts fully, equally close by half."""
-    return np.stack([_compare_distances(gold, tolerance) for gold in distance])
+def _mark_closer_by_interval(scale: Scale) -> Array:
+    """Return halves [j, i, x]: strictly closer counts fully, equally close by half."""
+    return np.stack([_compare_distances(gold, tolerance=1e-9) for gold in scale.gaps])
 
 
 def _compare_distances(item: Array, tolerance: float) -> Array:
@@ -44,31 +61,6 @@ def _compare_distances(item: Array, tolerance: float) -> Array:
     predicted = item[:, None]
     equal = np.abs(item - predicted) <= tolerance * np.maximum(item, predicted)
     return np.where(equal, 1, 2 * (item < predicted)).astype(np.uint8)
-
-
-@lru_cache(maxsize=16)
-def _mark_closer_by_interval(scale: Scale) -> Array:
-    return _mark_closer_by_distance(scale.gaps, tolerance=1e-9)
-
-
-@lru_cache(maxsize=16)
-def _mark_closer_by_name(size: int, ties: str) -> Array:
-    same = np.eye(size, dtype=np.uint8)
-    if ties == "half":
-        return _mark_closer_by_distance(1.0 - same, tolerance=0.0)
-    match = same[:, None, :] * same[:, :, None]  # only items of the same level
-    return 2 * np.where(same[:, :, None] > 0, match, np.uint8(1))
-
-
-def _probability_of_closer(matrix: ConfusionMatrix, closer: Array) -> Array:
-    """Return P(x is closer to gold j than predicted i) over gold items x, as [..., j, i]."""
-    size = len(matrix.scale)
-    block = max(1, BLOCK_SIZE // size**2)  # gold levels
-    parts = [
-        matrix.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
-        for gold in range(0, size, block)
-    ]
-    return np.minimum(np.concatenate(parts, axis=-1).reshape(*matrix.shape, size, size), 1.0)
 
 
 def _score_proximity(matrix: ConfusionMatrix, proximity: Array) -> Value:
@@ -82,9 +74,7 @@ def _self_information(probability: Array) -> Array:
 
 
 def _ordinal_proximity(matrix: ConfusionMatrix) -> Array:
-    return _self_information(
-        _probability_of_closer(matrix, _mark_closer_by_order(len(matrix.scale)))
-    )
+    return _self_information(_share_closer_by_order(matrix))
 
 
 _CLOSENESS_FORMULA = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
@@ -126,9 +116,7 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
 )
 def cem_ord_flat(matrix: ConfusionMatrix) -> Value:
     """Closeness without the logarithm: the probability itself."""
-    return _score_proximity(
-        matrix, 1.0 - _probability_of_closer(matrix, _mark_closer_by_order(len(matrix.scale)))
-    )
+    return _score_proximity(matrix, 1.0 - _share_closer_by_order(matrix))
 
 
 @metric(
@@ -148,8 +136,7 @@ def cem_nom(matrix: ConfusionMatrix, *, ties: Literal["literal", "half"] = "lite
     With `literal`, a mismatch earns nothing, as the definition says. With `half`, half of the
     equally close items count as closer, as in the published values of the EvALL tools.
     """
-    probability = _probability_of_closer(matrix, _mark_closer_by_name(len(matrix.scale), ties))
-    value = _score_proximity(matrix, _self_information(probability))
+    value = _score_proximity(matrix, _self_information(_share_closer_by_name(matrix, ties)))
     if ties == "half":
         return value
     return np.where(has_several_levels(matrix.gold_share), value, np.nan)[()]
@@ -168,10 +155,7 @@ def cem_nom(matrix: ConfusionMatrix, *, ties: Literal["literal", "half"] = "lite
 )
 def cem_int(matrix: ConfusionMatrix) -> Value:
     """Closeness at interval scale: gold items nearer to the truth than the prediction is."""
-    return _score_proximity(
-        matrix,
-        _self_information(_probability_of_closer(matrix, _mark_closer_by_interval(matrix.scale))),
-    )
+    return _score_proximity(matrix, _self_information(_share_closer_by_interval(matrix)))
 
 
 @metric(

@@ -8,6 +8,7 @@ from ordinate.metrics.arithmetic import (
     CELL_AXES,
     Array,
     Value,
+    find_mid_ranks,
     harmonic_mean,
     has_several_levels,
     ratio,
@@ -15,6 +16,7 @@ from ordinate.metrics.arithmetic import (
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
+MOST_MULTIPLIED_LEVELS = 50  # up to which a product of matrices is quicker than cumulative sums
 _ONE_SIDE = "gold or predictions use one level only"
 
 
@@ -60,11 +62,8 @@ def pearson(matrix: ConfusionMatrix) -> Value:
 )
 def spearman(matrix: ConfusionMatrix) -> Value:
     """Rank correlation, in which tied items share their mean rank."""
-    return _correlation(matrix, _mid_rank(matrix.gold_share), _mid_rank(matrix.predicted_share))
-
-
-def _mid_rank(share: Array) -> Array:
-    return np.cumsum(share, axis=-1) - share / 2.0
+    sides = (matrix.gold_share, matrix.predicted_share)
+    return _correlation(matrix, *(find_mid_ranks(share) for share in sides))
 
 
 @metric(
@@ -97,22 +96,32 @@ class _PairShares(NamedTuple):
     untied_predicted: Value
 
 
-def _mark_levels_above(size: int) -> Array:
-    """Return 1 where the column's level is strictly above the row's."""
-    return np.triu(np.ones((size, size)), k=1)
+def _sum_beyond(cells: Array, axis: int, *, higher: bool) -> Array:
+    """Return for each level along an axis, -2 or -1, the sum over all higher (or lower) ones."""
+    size = cells.shape[axis]
+    if size <= MOST_MULTIPLIED_LEVELS:
+        ones = np.ones((size, size))
+        beyond = np.triu(ones, 1) if higher else np.tril(ones, -1)
+        return beyond @ cells if axis == -2 else cells @ beyond.T
+    sums = np.zeros(cells.shape)
+    order = slice(None, None, -1 if higher else 1)
+    inner, outer = (np.moveaxis(each, axis, 0)[order] for each in (cells, sums))
+    np.cumsum(inner[:-1], axis=0, out=outer[1:])
+    return sums
 
 
 def _count_pairs(matrix: ConfusionMatrix) -> _PairShares:
-    share, up = matrix.share, _mark_levels_above(len(matrix.scale))
-    higher = up @ share  # for each level: the items of higher gold levels, by prediction
+    higher = _sum_beyond(matrix.share, -2, higher=True)  # gold levels, by prediction
     return _PairShares(
-        concordant=(share * (higher @ up.T)).sum(axis=CELL_AXES),
-        discordant=(share * (higher @ up)).sum(axis=CELL_AXES),
-        untied_gold=np.einsum("...i,ij,...j", matrix.gold_share, up, matrix.gold_share),
-        untied_predicted=np.einsum(
-            "...i,ij,...j", matrix.predicted_share, up, matrix.predicted_share
-        ),
+        concordant=(matrix.share * _sum_beyond(higher, -1, higher=True)).sum(axis=CELL_AXES),
+        discordant=(matrix.share * _sum_beyond(higher, -1, higher=False)).sum(axis=CELL_AXES),
+        untied_gold=_count_untied_pairs(matrix.gold_share),
+        untied_predicted=_count_untied_pairs(matrix.predicted_share),
     )
+
+
+def _count_untied_pairs(share: Array) -> Value:
+    return (share * _sum_beyond(share, -1, higher=True)).sum(axis=-1)
 
 
 @metric(
@@ -192,11 +201,13 @@ def somers_d(matrix: ConfusionMatrix, *, given: Literal["gold", "predicted"] = "
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
 
 
-def _share_in_order(matrix: ConfusionMatrix, side: Array, cells: Array) -> Value:
+def _share_in_order(side: Array, cells: Array) -> Value:
     """Mean over items of the share of items, apart on one side, in the same order on the other."""
-    up = _mark_levels_above(len(matrix.scale))
-    same_order = up @ cells @ up.T + up.T @ cells @ up
-    apart = side @ (up + up.T)
+    same_order, apart = np.zeros(cells.shape), np.zeros(side.shape)
+    for higher in (True, False):
+        beyond = _sum_beyond(cells, -2, higher=higher)
+        same_order += _sum_beyond(beyond, -1, higher=higher)
+        apart += _sum_beyond(side, -1, higher=higher)
     by_cell = cells * ratio(same_order, apart[..., None, :])
     return np.where(has_several_levels(side), np.nansum(by_cell, axis=CELL_AXES), np.nan)[()]
 
@@ -211,7 +222,7 @@ def _share_in_order(matrix: ConfusionMatrix, side: Array, cells: Array) -> Value
 )
 def reliability(matrix: ConfusionMatrix) -> Value:
     """How far the orders that the system states are right, as a mean over items."""
-    return _share_in_order(matrix, matrix.predicted_share, matrix.share)
+    return _share_in_order(matrix.predicted_share, matrix.share)
 
 
 @metric(
@@ -224,7 +235,7 @@ def reliability(matrix: ConfusionMatrix) -> Value:
 )
 def sensitivity(matrix: ConfusionMatrix) -> Value:
     """How far the orders of gold are found by the system, as a mean over items."""
-    return _share_in_order(matrix, matrix.gold_share, np.swapaxes(matrix.share, -1, -2))
+    return _share_in_order(matrix.gold_share, np.swapaxes(matrix.share, -1, -2))
 
 
 @metric(

@@ -20,7 +20,7 @@ from ordinate.summaries import ConfusionMatrix
 Array = NDArray[Any]
 Levels = NDArray[np.intp]
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds
-MOST_SUMMED_LEVELS = 50  # of which coefficients are few beside the items
+MOST_SUMMED_LEVELS = 50  # of which the cells, and two sums for each level, are few
 MOST_PAIRED_LEVELS = 12  # of which all pairs of cells make a small matrix
 
 
@@ -40,26 +40,42 @@ class TableSums(NamedTuple):
             return flat
         return flat @ self.coefficients.reshape(len(self.coefficients), -1).T
 
+    def list_row_parts(self, gold: Levels, predicted: Levels) -> Array:
+        """Return what an item of each row adds to the sums: [U, F] for rows [U]."""
+        if self.coefficients is None:
+            raise ValueError("cells without coefficients are no sums of rows")
+        return self.coefficients[:, gold, predicted].T
 
-def find_table_sums(metric: Metric, matrix: ConfusionMatrix) -> TableSums:
+
+def find_table_sums(
+    metric: Metric,
+    matrix: ConfusionMatrix,
+    predicted: Levels | None = None,
+    *,
+    most_coefficients: float = np.inf,
+) -> TableSums:
     """Return the fewest sums that determine a metric, given the gold totals of a matrix.
+
+    `predicted` are the columns in which tables may have items, if not in all. A coefficient of a
+    linear metric takes as long as its value for a table, so that very many may not pay.
 
     >>> matrix = ConfusionMatrix.from_counts([[3, 1, 0], [1, 2, 1], [0, 0, 2]], "low,mid,high")
     >>> sums = find_table_sums(find_metric("quadratic_kappa"), matrix)
     >>> sums.coefficients.shape, sums.combine(sums.sum_cells(matrix.weights)).round(3)
     ((2, 3, 4), np.float64(0.762))
     """
-    name = metric.alias_of or metric.name
-    found = None
-    if len(matrix.scale) > MOST_SUMMED_LEVELS:
+    size, name, found = len(matrix.scale), metric.alias_of or metric.name, None
+    columns = np.arange(size + 1) if predicted is None else predicted
+    if np.count_nonzero(matrix.gold) * len(columns) > most_coefficients:
         return _keep_cells(metric, matrix)
     if metric.summary is ConfusionMatrix and metric.linear:
-        found = _sum_linear(metric, matrix)
+        found = _sum_linear(metric, matrix, columns)
     elif name in CHANCE_CORRECTED_BASES:
-        found = _sum_chance_corrected(CHANCE_CORRECTED_BASES[name](metric, matrix.scale), matrix)
-    elif name in LEVEL_METRICS:
+        base = CHANCE_CORRECTED_BASES[name](metric, matrix.scale)
+        found = _sum_chance_corrected(base, matrix, columns)
+    elif name in LEVEL_METRICS and size <= MOST_SUMMED_LEVELS:
         found = _sum_levels(LEVEL_METRICS[name], matrix)
-    elif name == "kendall_tau_b" and len(matrix.scale) <= MOST_PAIRED_LEVELS:
+    elif name == "kendall_tau_b" and size <= MOST_PAIRED_LEVELS:
         found = _sum_item_pairs(matrix)
     return found or _keep_cells(metric, matrix)
 
@@ -82,6 +98,7 @@ def compute_cell_effects(
     scale: Scale,
     gold: Array,
     levels: Levels | None = None,
+    columns: Levels | None = None,
     *,
     unanswered: bool = False,
 ) -> Array:
@@ -89,8 +106,8 @@ def compute_cell_effects(
 
     A linear metric is a sum over the cells at given gold totals, so that moving all items of one
     level from the right prediction to another gives the effect of that cell. The row of a level
-    without items is 0, and so are rows that are not among `levels`. A last column, if wanted, is
-    that of items without a prediction.
+    without items is 0, and so are rows that are not among `levels` and columns that are not among
+    `columns`. A last column, if wanted, is that of items without a prediction.
 
     >>> compute_cell_effects(find_metric("mae"), Scale.of("low,mid,high"), np.ones(3)).tolist()
     [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
@@ -99,16 +116,16 @@ def compute_cell_effects(
     right = np.diag(gold) if not unanswered else np.column_stack([np.diag(gold), np.zeros(size)])
     best = _compute_value(metric, scale, right)
     effects = np.zeros(right.shape)
-    columns = np.arange(right.shape[1])
+    columns = np.arange(right.shape[1]) if columns is None else columns
     chosen = np.flatnonzero(gold > 0) if levels is None else levels
     step = max(1, BLOCK_SIZE // (len(columns) * right.size))
     for start in range(0, len(chosen), step):
         level = chosen[start : start + step, None]
         moved = np.tile(right, (len(level), len(columns), 1, 1))
-        place = np.arange(len(level))[:, None]
-        moved[place, columns, level, level] = 0.0
-        moved[place, columns, level, columns] = gold[level]
-        effects[level[:, 0]] = _compute_value(metric, scale, moved) - best
+        place = np.ix_(np.arange(len(level)), np.arange(len(columns)))
+        moved[*place, level, level] = 0.0
+        moved[*place, level, columns] = gold[level]
+        effects[level, columns] = _compute_value(metric, scale, moved) - best
     weights = np.divide(gold.sum(), gold, out=np.zeros(size), where=gold > 0)
     return effects * weights[:, None]
 
@@ -119,16 +136,18 @@ def _compute_value(metric: Metric, scale: Scale, cells: Array) -> Any:
     return metric(ConfusionMatrix.from_counts(cells[..., :size], scale, last))
 
 
-def _compute_coefficients(metric: Metric, matrix: ConfusionMatrix) -> Array:
+def _compute_coefficients(metric: Metric, matrix: ConfusionMatrix, columns: Levels) -> Array:
     """Return the effects [K, K + 1] of cells; nan where the metric is undefined."""
+    if not metric.takes_unanswered:
+        columns = columns[columns < len(matrix.scale)]
     effects = compute_cell_effects(
-        metric, matrix.scale, matrix.gold, unanswered=metric.takes_unanswered
+        metric, matrix.scale, matrix.gold, columns=columns, unanswered=metric.takes_unanswered
     )
     return effects if metric.takes_unanswered else np.pad(effects, ((0, 0), (0, 1)))
 
 
-def _sum_linear(metric: Metric, matrix: ConfusionMatrix) -> TableSums | None:
-    effects = _compute_coefficients(metric, matrix) / matrix.total
+def _sum_linear(metric: Metric, matrix: ConfusionMatrix, columns: Levels) -> TableSums | None:
+    effects = _compute_coefficients(metric, matrix, columns) / matrix.total
     best = _compute_value(metric, matrix.scale, np.diag(matrix.gold))
     if not np.isfinite(effects).all():
         return None
@@ -154,9 +173,11 @@ CHANCE_CORRECTED_BASES: dict[str, Callable[[Metric, Scale], Metric]] = {
 }
 
 
-def _sum_chance_corrected(base: Metric, matrix: ConfusionMatrix) -> TableSums | None:
+def _sum_chance_corrected(
+    base: Metric, matrix: ConfusionMatrix, columns: Levels
+) -> TableSums | None:
     """Return what is lost by the predictions, and what would be lost by chance."""
-    observed = _compute_coefficients(base, matrix)
+    observed = _compute_coefficients(base, matrix, columns)
     if not np.isfinite(observed).all():
         return None
     by_chance = np.broadcast_to(matrix.gold_share @ observed, observed.shape)

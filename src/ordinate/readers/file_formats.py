@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadFile, BadInput, OrdinateError, shorten, suggest_names
 from ordinate.readers.columns import FileOptions, parse_delimiter
@@ -29,6 +30,7 @@ from ordinate.readers.duckdb_connection import (
     limit_memory,
     quote_identifier,
     quote_literal,
+    read_arrays,
     read_rows,
 )
 
@@ -62,10 +64,23 @@ UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
 class FileSource:
     """One file: what people call it, its table in SQL, and SQL for each of its columns."""
 
+    connection: Connection
     name: str
     sql: str
     columns: dict[str, str]
     numbers: frozenset[str] = frozenset()  # columns that may hold NaN
+
+    def read(self, selected: str, rest: str = "") -> list[Any]:
+        """Return rows of the file; `rest` is what follows its name in a query."""
+        return read_rows(self.connection, f"SELECT {selected} FROM {self.sql} {rest}", self.name)
+
+    def read_arrays(self, selected: str) -> dict[str, NDArray[Any]]:
+        """Return columns of numbers, of which none is missing."""
+        return read_arrays(self.connection, f"SELECT {selected} FROM {self.sql}", self.name)
+
+    def count_rows(self) -> int:
+        """Return how many rows the file has."""
+        return int(self.read("count(*)")[0][0])
 
 
 @dataclass(frozen=True)
@@ -271,7 +286,7 @@ class FileReader:
         numbers = (
             own for own, row in zip(names, known, strict=True) if row[1] in {"FLOAT", "DOUBLE"}
         )
-        return FileSource(name, sql, columns, frozenset(numbers))
+        return FileSource(self.connection, name, sql, columns, frozenset(numbers))
 
     def _describe_json(self, name: str, path: Path) -> FileSource:
         """Take every value as a string: a key may come late, and hold numbers and strings."""
@@ -286,11 +301,8 @@ class FileReader:
         if any(twice for _, _, twice in found):
             named = ", ".join(shorten(key) for key, _, twice in found[:5] if twice)
             raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
-        return FileSource(
-            name,
-            sql,
-            {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, _, _ in found},
-        )
+        columns = {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, *_ in found}
+        return FileSource(self.connection, name, sql, columns)
 
     def describe_delimited(self, name: str, path: Path, delimiter: str) -> FileSource:
         """Describe a text file; without a delimiter, it is recognised."""
@@ -306,7 +318,8 @@ class FileReader:
         )
         rows_are_lines = not self.quoted or _rows_are_lines(path, self.longest_line)
         sql = f"{sql}{'' if rows_are_lines else self._choose_threads(name, path, sql)})"
-        source = FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(text.names)})
+        columns = {column: f"c{k}" for k, column in enumerate(text.names)}
+        source = FileSource(self.connection, name, sql, columns)
         if not rows_are_lines and self.options.quote is None:
             from ordinate.readers.file_problems import (  # noqa: PLC0415 - it is rare
                 refuse_stray_quotes,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
-from ordinate.readers.duckdb_connection import MEMORY_LIMIT, read_rows
+from ordinate.readers.duckdb_connection import MEMORY_LIMIT
 from ordinate.readers.file_formats import FileReader, FileSource, TextLayout, read_cells
 from ordinate.readers.irregular_lines import format_excerpt
 from ordinate.readers.item_query import build_key_sql, build_label_sql
@@ -97,18 +97,17 @@ def _suggest_key(reader: FileReader) -> str:
     shared = [x for x in sources[0].columns if all(x in source.columns for source in sources)]
     for column in shared:
         if column not in reader.options.named and all(
-            _is_part_of_key(reader, source, column, key) for source in sources
+            _is_part_of_key(source, column, key) for source in sources
         ):
             return f" With the column {column!r} each row is one item: pass --id {column},{key}."
     return ""
 
 
-def _is_part_of_key(reader: FileReader, source: FileSource, column: str, key: str) -> bool:
+def _is_part_of_key(source: FileSource, column: str, key: str) -> bool:
     """Tell whether a column that is no id itself is one together with others."""
     both = build_key_sql(source, f"{column},{key}")
     alone = f"count(DISTINCT {build_label_sql(source, column)})"
-    query = f"SELECT count(DISTINCT {both}) = count(*) AND {alone} < count(*) FROM {source.sql}"
-    return bool(read_rows(reader.connection, query, source.name)[0][0])
+    return bool(source.read(f"count(DISTINCT {both}) = count(*) AND {alone} < count(*)")[0][0])
 
 
 # --- a file that cannot be read ------------------------------------------------------------------
@@ -126,7 +125,7 @@ def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
     for source in reader.sources:
         cells = ", ".join(f"max(hash({sql}))" for sql in source.columns.values())  # all are read
         try:
-            read_rows(reader.connection, f"SELECT {cells} FROM {source.sql}", source.name)
+            source.read(cells)
         except BadFile as found:
             return found
     return problem
@@ -194,8 +193,7 @@ def refuse_stray_quotes(reader: FileReader, source: FileSource, text: TextLayout
         f"(contains({sql}, chr(10)) AND {_count_sql(sql, 9)} = {tabs} * {_count_sql(sql, 10)})"
         for sql in source.columns.values()
     )
-    query = f"SELECT row_number() OVER () FROM {source.sql} QUALIFY {swallowed} LIMIT 1"
-    for (row,) in read_rows(reader.connection, query, source.name):
+    for (row,) in source.read("row_number() OVER ()", f"QUALIFY {swallowed} LIMIT 1"):
         header = 0 if reader.options.columns else 1
         *_, (line, _) = islice(_list_records(text, quoted=True), row + header)
         raise BadFile(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from ordinate.readers.duckdb_connection import (
     read_table,
 )
 from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
-from ordinate.readers.file_formats import FileSource
+from ordinate.readers.file_formats import FileReader, FileSource
 from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Table
-
-if TYPE_CHECKING:
-    from ordinate.readers.irregular_lines import Irregularity
 
 LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
@@ -136,23 +133,19 @@ class FileItems:
 
 
 class QueryPlanner:
-    """Finds the columns in the files, and writes the queries.
-
-    `left_out` counts rows of repeated ids, which are an error without it.
-    """
+    """Finds the columns in the files, and writes the queries."""
 
     def __init__(
         self,
-        connection: Connection,
+        reader: FileReader,
         gold_files: list[FileSource],
         files: list[FileSource],
         columns: LabelColumns,
-        left_out: "list[Irregularity] | None" = None,
     ) -> None:
-        self.connection, self.columns, self.left_out = connection, columns, left_out
+        self.reader, self.columns = reader, columns
         if (columns.id or columns.row_order) and not gold_files:
             raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
-        if columns.row_order and left_out is not None:
+        if columns.row_order and reader.left_out is not None:
             raise BadInput("--lenient leaves rows out, so join the files by --id, not --row-order.")
         if columns.id and columns.row_order:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
@@ -168,7 +161,7 @@ class QueryPlanner:
     def build_items(self) -> "FileItems":
         """Return the items, with one query for each file, or one for files that are joined."""
         ordered = self.columns.groups is not None
-        return FileItems(self.connection, self.build_queries(), ordered)
+        return FileItems(self.reader.connection, self.build_queries(), ordered)
 
     def build_queries(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
@@ -225,7 +218,7 @@ class QueryPlanner:
         )
 
     def _join_by_row_order(self) -> ItemQuery:
-        rows = [self._count_rows(side) for side in (self.gold_files, self.files)]
+        rows = [sum(x.count_rows() for x in side) for side in (self.gold_files, self.files)]
         name = self.gold_files[0].name
         if rows[0] != rows[1]:
             raise UnequalLengths(
@@ -254,14 +247,7 @@ class QueryPlanner:
 
     def _check_ids(self, sources: list[FileSource], rows: str, label: str) -> str:
         name = ", ".join(source.name for source in sources)
-        return require_ids(self.connection, rows, label, name, self._id_column, self.left_out)
-
-    def _count_rows(self, sources: list[FileSource]) -> int:
-        counts = (
-            read_rows(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]
-            for s in sources
-        )
-        return sum(counts)
+        return require_ids(self.reader, rows, label, name, self._id_column)
 
 
 def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
@@ -320,27 +306,20 @@ def build_key_sql(source: FileSource, column: str) -> str:
     return f"({' || chr(44) || '.join(part.format(sql) for sql in parts)})"
 
 
-def require_ids(
-    connection: Connection,
-    rows: str,
-    label: str,
-    name: str,
-    column: str,
-    left_out: "list[Irregularity] | None",
-) -> str:
+def require_ids(reader: FileReader, rows: str, label: str, name: str, column: str) -> str:
     """Return SQL for the rows of a query, each of which has an id of its own.
 
     Rows without one, and repeated ids, are an error; or they are left out, and counted.
     """
-    if left_out is not None:
+    if reader.left_out is not None:
         from ordinate.readers.irregular_lines import keep_first_ids  # noqa: PLC0415 - it is rare
 
-        return keep_first_ids(connection, rows, label, name, left_out)
+        return keep_first_ids(reader.connection, rows, label, name, reader.left_out)
     query = (
         f"SELECT id, count(*) FROM ({rows}) GROUP BY id "
         "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
     )
-    for found, times in read_rows(connection, query, name):
+    for found, times in read_rows(reader.connection, query, name):
         if found is None:
             raise BadIds(f"{name}: {times:,} rows have no id in column {column!r}.")
         raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times.")

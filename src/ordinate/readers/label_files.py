@@ -33,7 +33,7 @@ def count_files(
     with open_sources(columns, watch) as reader:
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
-        planner = QueryPlanner(reader.connection, gold_files, files, columns, reader.left_out)
+        planner = QueryPlanner(reader, gold_files, files, columns)
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         reading = ConfusionReader(found, planner.list_titles(), spelling)

@@ -1,6 +1,6 @@
 """Columns of numbers of one file as a matrix: a few queries, whatever its width."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.item_columns import count_rows, read_labels
+from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_column
 
 Array = NDArray[Any]
@@ -53,27 +53,24 @@ def read_matrix(
     with open_sources() as reader:
         source = describe_single_file(reader, path)
         columns = {name: resolve_column(source, name) for name in names}
-        dtype = _choose_dtype(reader.connection, source, columns)
-        matrix = read_numbers(reader.connection, source, columns, dtype, columns_per_query)
+        single = bool(names) and _have_single_precision(source, columns.values())
+        dtype = np.float32 if single else np.float64
+        matrix = read_numbers(source, columns, dtype, columns_per_query)
         if id_column is None:
             return FeatureMatrix(matrix, None)
-        ids = read_labels(reader.connection, [source], id_column).tolist()
+        ids = read_labels([source], id_column).tolist()
         if id_column in source.numbers:  # 7.0 is the id 7
             ids = [None if x is None else x.removesuffix(".0") for x in ids]
         return FeatureMatrix(matrix, ids)
 
 
-def _choose_dtype(
-    connection: Connection, source: FileSource, columns: Mapping[str, str]
-) -> type[np.floating[Any]]:
-    """Return single precision if all columns have it, as embeddings often do."""
-    selected = ", ".join(columns.values()) or "NULL"
-    rows = read_rows(connection, f"DESCRIBE SELECT {selected} FROM {source.sql}", source.name)
-    return np.float32 if {row[1] for row in rows} == {"FLOAT"} else np.float64
+def _have_single_precision(source: FileSource, columns: Iterable[str]) -> bool:
+    """Tell whether all columns are of single precision, as embeddings often are."""
+    query = f"DESCRIBE SELECT {', '.join(columns)} FROM {source.sql}"
+    return all(row[1] == "FLOAT" for row in read_rows(source.connection, query, source.name))
 
 
 def read_numbers(
-    connection: Connection,
     source: FileSource,
     columns: Mapping[str, str],
     dtype: type[np.floating[Any]] = np.float64,
@@ -84,24 +81,23 @@ def read_numbers(
     A cell that is no finite number is an error, with its row.
     """
     sql_type = "FLOAT" if dtype == np.float32 else "DOUBLE"
-    matrix = np.empty((count_rows(connection, source), len(columns)), dtype)
+    matrix = np.empty((source.count_rows(), len(columns)), dtype)
     for start in range(0, len(columns), columns_per_query):
         names = list(columns)[start : start + columns_per_query]
         cells = (f"TRY_CAST({columns[name]} AS {sql_type})" for name in names)
         selected = (f"coalesce({cell}, 'nan'::{sql_type}) AS x{k}" for k, cell in enumerate(cells))
-        query = f"SELECT {', '.join(selected)} FROM {source.sql}"
-        found = read_arrays(connection, query, source.name)
+        found = source.read_arrays(", ".join(selected))
         for k, name in enumerate(names):
             matrix[:, start + k] = found[f"x{k}"]
             odd = ~np.isfinite(matrix[:, start + k])
             if odd.any():
-                raise _make_cell_error(connection, source, name, int(np.argmax(odd)))
+                raise _make_cell_error(source, name, int(np.argmax(odd)))
     return matrix
 
 
-def _make_cell_error(connection: Connection, source: FileSource, name: str, row: int) -> BadValues:
+def _make_cell_error(source: FileSource, name: str, row: int) -> BadValues:
     """Return the error for a cell that is no finite number, with what stands there."""
-    query = f"SELECT CAST({resolve_column(source, name)} AS VARCHAR) FROM {source.sql} LIMIT 1"
-    cell = read_rows(connection, f"{query} OFFSET {row}", source.name)[0][0]
+    text = f"CAST({resolve_column(source, name)} AS VARCHAR)"
+    ((cell,),) = source.read(text, f"LIMIT 1 OFFSET {row}")
     state = f"is {shorten(cell)}, which is no finite number" if cell else "is empty"
     return BadValues(f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}.")

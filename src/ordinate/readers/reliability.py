@@ -72,13 +72,12 @@ def count_probabilities(
 ) -> ReliabilityData:
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
     with open_sources(columns, watch) as reader:
-        connection = reader.connection
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
         named_columns = replace(columns, predicted=found[0], probabilities=found)
         others = [_drop_columns(source, found) for source in gold_files]
-        planner = QueryPlanner(connection, others, files, named_columns, reader.left_out)
+        planner = QueryPlanner(reader, others, files, named_columns)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         titles = {GOLD: planner.gold, **weight}

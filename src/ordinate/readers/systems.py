@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.column_names import find_column, format_columns
 from ordinate.readers.columns import SystemColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, quote_literal, read_rows
-from ordinate.readers.file_formats import FileSource, name_runs, open_sources
+from ordinate.readers.duckdb_connection import Watch, quote_literal, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, name_runs, open_sources
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
@@ -24,9 +23,6 @@ from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.panels import PanelData, PanelReader, name_sides
 from ordinate.scale import Scale
 from ordinate.summaries.tabulation import MissingPolicy
-
-if TYPE_CHECKING:
-    from ordinate.readers.irregular_lines import Irregularity
 
 MATCH_COUNTS = ("matched", "missing", "unknown")
 
@@ -62,16 +58,15 @@ def count_systems(
     """
     notes: list[str] = []
     with open_sources(columns, watch) as reader:
-        connection = reader.connection
         files = reader.find_distinct_files(paths)
         runs = len(files) - 1
         if columns.systems or runs:
             admit(len(columns.systems) or runs)
         sources = [reader.describe_file(name, path) for name, path in files]
         if columns.systems:
-            found = _select_systems(connection, sources, columns, notes)
+            found = _select_systems(sources, columns, notes)
         else:
-            found = _RunJoin(connection, sources, columns, notes, reader.left_out).join()
+            found = _RunJoin(reader, sources, columns, notes).join()
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         reading = PanelReader(found.items, found.sides, columns.others, spelling, found.systems)
         panel = reading.read(scale, missing, _explain_silence(found))
@@ -94,7 +89,7 @@ def _explain_silence(found: SystemItems) -> dict[str, str]:
 
 
 def _select_systems(
-    connection: Connection, sources: list[FileSource], columns: SystemColumns, notes: list[str]
+    sources: list[FileSource], columns: SystemColumns, notes: list[str]
 ) -> SystemItems:
     """Return systems side by side, in one file or in several with the same columns."""
     if columns.id is not None or columns.predicted is not None:
@@ -110,7 +105,7 @@ def _select_systems(
         for source in sources
     ]
     parts = [ItemQuery(sql, source.name) for sql, source in zip(queries, sources, strict=True)]
-    return SystemItems(FileItems(connection, parts, ordered=bool(numbered)), sides)
+    return SystemItems(FileItems(sources[0].connection, parts, ordered=bool(numbered)), sides)
 
 
 # --- one file for each run ------------------------------------------------------------------------
@@ -125,11 +120,10 @@ class _RunJoin:
 
     def __init__(
         self,
-        connection: Connection,
+        reader: FileReader,
         sources: list[FileSource],
         columns: SystemColumns,
         notes: list[str],
-        left_out: "list[Irregularity] | None",
     ) -> None:
         self.gold, *self.runs = sources
         if not self.runs:
@@ -139,8 +133,7 @@ class _RunJoin:
                 "Gold levels and runs in several files are joined by an id, whatever the order of "
                 "their rows. Name its column with --id; or name columns of one file with --systems."
             )
-        self.connection, self.columns, self.id = connection, columns, columns.id
-        self.notes, self.left_out = notes, left_out
+        self.reader, self.columns, self.id, self.notes = reader, columns, columns.id, notes
         self.sides = {GOLD: find_column("gold", columns.gold, self.gold, notes)}
 
     def join(self) -> SystemItems:
@@ -158,7 +151,7 @@ class _RunJoin:
         named = ", ".join(f"{quote_literal(file.name)} AS {role}_file" for role, file in files)
         tables = " POSITIONAL JOIN ".join(["gold_items", *list(self.sides)[1:]])
         items = ItemQuery(f"SELECT *, {named} FROM {tables}", self.gold.name, keyed=True)
-        joined = FileItems(self.connection, [items], ordered=True)
+        joined = FileItems(self.reader.connection, [items], ordered=True)
         return SystemItems(joined, self.sides, systems, match_counts)
 
     def _add_run(self, role: str, name: str, run: FileSource) -> dict[str, int]:
@@ -184,8 +177,7 @@ class _RunJoin:
         key = f"{build_key_sql(source, self.id)} AS id"
         rows = select_columns(source, columns, key, *further, labels={label, CLUSTER})
         self._store("given_rows", rows, source)
-        given = "FROM given_rows"
-        return require_ids(self.connection, given, label, source.name, self.id, self.left_out)
+        return require_ids(self.reader, "FROM given_rows", label, source.name, self.id)
 
     def _count_matches(self, rows: str, run: FileSource) -> dict[str, int]:
         """Return how many items of gold a run has and lacks, and how many it has besides."""
@@ -195,11 +187,12 @@ class _RunJoin:
             "count(*) FILTER (given AND b.id IS NULL), count(*) FILTER (a.id IS NULL) "
             f"FROM (SELECT id, {given} AS given FROM gold_items) a FULL JOIN ({rows}) b USING (id)"
         )
-        (counts,) = read_rows(self.connection, query, run.name)
+        (counts,) = read_rows(self.reader.connection, query, run.name)
         return dict(zip(MATCH_COUNTS, counts, strict=True))
 
     def _store(self, table: str, rows: str, source: FileSource) -> None:
-        read_rows(self.connection, f"CREATE OR REPLACE TEMP TABLE {table} AS {rows}", source.name)
+        query = f"CREATE OR REPLACE TEMP TABLE {table} AS {rows}"
+        read_rows(self.reader.connection, query, source.name)
 
 
 def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> BadInput:

@@ -56,7 +56,7 @@ class LineReader(FileReader):
         good = f"SELECT line, fields FROM ({checked}) WHERE kind IS NULL ORDER BY line"
         read_rows(self.connection, f"CREATE TEMP TABLE {table} AS {good}", name)
         fields = {column: f"nullif(fields[{k}], '')" for k, column in enumerate(text.names, 1)}
-        return FileSource(name, table, fields)
+        return FileSource(self.connection, name, table, fields)
 
     def store_lines(self, name: str, path: Path) -> list[str]:
         """Keep the lines of a file in the engine, as `lines`, and return the first of them."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.item_columns import count_rows, read_labels
+from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_column
 from ordinate.readers.numeric_matrix import describe_single_file, read_numbers
 
@@ -63,13 +63,13 @@ def read_numeric_table(
     with open_sources(FileOptions(delimiter=delimiter, encoding=encoding)) as reader:
         source = describe_single_file(reader, path)
         named = [c for c in source.columns if c != label] if names is None else list(names)
-        n = count_rows(reader.connection, source)
+        n = source.count_rows()
         if n * len(named) > most_cells:
             raise BadInput(
                 f"{source.name} has {n:,} rows of {len(named):,} columns: too many to hold in "
                 f"memory (at most {most_cells:,} cells)."
             )
-        table = _NumericTableReader(reader.connection, source, named, columns_per_query)
+        table = _NumericTableReader(source, named, columns_per_query)
         table.sort_columns()
         table.refuse_written_numbers(named=names is not None)
         if names is not None:
@@ -84,10 +84,8 @@ def read_numeric_table(
 class _NumericTableReader:
     """One file that is read, and its columns: `numbers` with SQL for each, and the others."""
 
-    def __init__(
-        self, connection: Connection, source: FileSource, names: list[str], columns_per_query: int
-    ) -> None:
-        self.connection, self.source, self.columns_per_query = connection, source, columns_per_query
+    def __init__(self, source: FileSource, names: list[str], columns_per_query: int) -> None:
+        self.source, self.columns_per_query = source, columns_per_query
         self.cells = {  # SQL for strings, NULL where a cell is empty
             name: f"nullif(CAST({resolve_column(source, name, names)} AS VARCHAR), '')"
             for name in names
@@ -118,9 +116,7 @@ class _NumericTableReader:
         names, step = list(self.cells), self.columns_per_query
         for part in (names[start : start + step] for start in range(0, len(names), step)):
             counts = ", ".join(_build_counts_sql(self.cells[name]) for name in part)
-            (row,) = read_rows(
-                self.connection, f"SELECT {counts} FROM {self.source.sql}", self.source.name
-            )
+            (row,) = self.source.read(counts)
             yield from ((name, row[5 * k : 5 * k + 5]) for k, name in enumerate(part))
 
     def refuse_written_numbers(self, *, named: bool) -> None:
@@ -153,18 +149,14 @@ class _NumericTableReader:
     def read_matrix(self) -> NDArray[np.float64]:
         """Return the columns of numbers."""
         try:
-            return read_numbers(
-                self.connection,
-                self.source,
-                self.numbers,
-                columns_per_query=self.columns_per_query,
-            )
+            step = self.columns_per_query
+            return read_numbers(self.source, self.numbers, columns_per_query=step)
         except BadValues as problem:
             raise BadValues(f"{problem} {ADVICE}") from None
 
     def read_group_labels(self, name: str) -> NDArray[Any]:
         """Return a column of which each cell has a label."""
-        labels = read_labels(self.connection, [self.source], name)
+        labels = read_labels([self.source], name)
         for row, label in enumerate(labels, start=1):
             if label is None:
                 raise BadValues(

@@ -294,16 +294,28 @@ def find_ticks(axis: Axis, most: int = 6) -> list[float]:
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     >>> find_ticks(Axis(kind="log", low=0.5, high=2000.0))
     [1.0, 10.0, 100.0, 1000.0]
+    >>> find_ticks(Axis(kind="log", low=30.0, high=900.0))
+    [50.0, 100.0, 200.0, 500.0]
     >>> find_ticks(Axis(low=0.5, high=3.5, integer=True))
     [1.0, 2.0, 3.0]
     """
     low, high = axis.low or 0.0, 1.0 if axis.high is None else axis.high
     if axis.kind == "log" and high / low >= 10:
-        decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-        return [10.0**k for k in decades[:: -(-len(decades) // most)]]
+        return _find_log_ticks(low, high, most)
     step = max(_find_step(high - low, most), 1.0 if axis.integer else 0.0)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def _find_log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten, or some of the powers where these are many."""
+    decades = range(math.floor(math.log10(low)), math.floor(math.log10(high) + 1e-9) + 1)
+    fine = [k * 10.0**power for power in decades for k in (1, 2, 5)]
+    inside = [x for x in fine if low * (1 - 1e-9) <= x <= high * (1 + 1e-9)]
+    if len(inside) <= most:
+        return inside
+    tens = [10.0**power for power in decades if 10.0**power >= low * (1 - 1e-9)]
+    return tens[:: -(-len(tens) // most)]
 
 
 def _find_step(span: float, most: int) -> float:

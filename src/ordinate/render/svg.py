@@ -325,7 +325,7 @@ def _draw_y_axis(frame: _Frame) -> Iterator[str]:
     if frame.y.label and not frame.bare:
         x, y = frame.left - _measure_labels(frame.y) - 16, frame.top + frame.height / 2
         turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
-        label = shorten_label(frame.y.label, max(10, int(frame.height / LETTER)))
+        label = shorten_label(frame.y.label, max(14, int((frame.height + 40) / LETTER)))
         yield _draw_text(x, y, label, "soft", "middle", turn)
 
 

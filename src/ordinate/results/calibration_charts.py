@@ -1,24 +1,49 @@
 """Calibration in charts: observed frequencies at predicted probabilities, event by event."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ordinate.inference import Estimate
 from ordinate.inference.calibration_curves import CalibrationCurve
 from ordinate.render.charts import MISSING, Axis, Bar, Chart, Line, Mark, Panel
 from ordinate.render.estimates import format_count, format_p_value, format_percent
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 
 if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
 OBSERVED, CALIBRATED, ITEMS = "observed frequency", "calibrated", "share of items"
 BAND = "consistency band of a calibrated system"
+GOLD_SHARES, IF_CALIBRATED = "gold shares", "if calibrated"
 MOST_EVENTS = 12  # whose curves can be seen at once
 
 
 def chart_calibration(result: "Calibration") -> list[Chart]:
     """Return the views of predicted probabilities."""
-    return [chart_reliability(result)]
+    return [*chart_metrics(result), chart_reliability(result)]
+
+
+def chart_metrics(result: "Calibration") -> list[Chart]:
+    """Return each metric of probabilities, beside gold shares and calibrated systems."""
+    strips = []
+    for score in result.metrics.values():
+        perfect = score.perfect_calibration
+        others: dict[str, Estimate | float] = {}
+        if not math.isnan(score.base_rate):
+            others[GOLD_SHARES] = score.base_rate
+        if perfect is not None:
+            others[IF_CALIBRATED] = perfect.mean
+        strips.append(MetricStrip(score.metric, score.estimate, others))
+    level = None if result.interval is None else result.interval.level
+    return MetricStrips(strips, level).make_charts(
+        "Each metric of the probabilities with its confidence interval, on an axis of its own, "
+        "beside the same probabilities for every item, those of gold, and beside what a "
+        "calibrated system of this size has on average.",
+        "probability_metrics",
+        "Metrics of the probabilities",
+    )
 
 
 def chart_reliability(result: "Calibration") -> Chart:

@@ -19,6 +19,7 @@ from ordinate.inference.case_averages import (
 )
 from ordinate.metrics import Metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.base import (
     SCHEMA,
     Origin,
@@ -209,6 +210,12 @@ class CaseAverages(Result):
             "scale": None if scale is None else [to_json_label(label) for label in scale],
             "metrics": {name: score.describe_case(place) for name, score in self.metrics.items()},
         }
+
+    def list_charts(self) -> list[Chart]:
+        """Return each case with its interval, beside the mean over all."""
+        from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a terminal shows none
+
+        return chart_cases(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric: its mean over cases."""

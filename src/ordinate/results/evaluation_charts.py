@@ -12,7 +12,7 @@ from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_percent, format_value_with_interval
 from ordinate.results.error_attribution import attribute_errors
 from ordinate.results.forest_plots import ForestPlot, ForestRow
-from ordinate.results.metric_strips import MetricStrip, chart_strips
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
@@ -34,6 +34,8 @@ def chart_evaluation(result: "Evaluation") -> list[Chart]:
         ]
     if result.by:
         charts += chart_subgroups(result)
+    if result.case_averages is not None:
+        charts += result.case_averages.list_charts()
     if result.probabilities is not None:
         charts += result.probabilities.list_charts()
     return charts
@@ -54,9 +56,7 @@ def chart_metrics(result: "Evaluation") -> list[Chart]:
             others[RATER] = result.second_rater[name]
         found = score.estimate or make_point_estimate(score.value)
         strips.append(MetricStrip(score.metric, found, others, score.baselines.attainable))
-    return chart_strips(
-        strips,
-        _get_level(result),
+    return MetricStrips(strips, _get_level(result)).make_charts(
         "Each metric with its confidence interval, on an axis of its own, beside the best "
         "constant prediction, chance and the range that the gold levels leave attainable.",
     )

@@ -44,11 +44,6 @@ class ForestPlot:
         return self._list_known()[:MOST_ROWS]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the rows that can be seen, in their order."""
-        return tuple(dict.fromkeys(row.name for row in self.shown))
-
-    @property
     def series(self) -> tuple[str, ...]:
         """The entries of the legend: none where all rows are of one kind and there are no lines."""
         found = tuple(dict.fromkeys(row.series or self.noun for row in self.shown))
@@ -63,9 +58,12 @@ class ForestPlot:
         *,
         more: Iterable[Panel] = (),
         variant: str = "",
+        panel_title: str = "",
     ) -> Chart:
-        """Return the plot as a view, with further panels to its right."""
-        panels = (self.make_panel(), *more)
+        """Return the plot as a view, with further panels to its right, which may have more rows."""
+        panels = (self.make_panel(panel_title), *more)
+        points = (mark for panel in panels for mark in panel.marks if isinstance(mark, Point))
+        rows = tuple(dict.fromkeys(str(point.y) for point in points))
         left_out = len(self._list_known()) - len(self.shown)
         first = f" The first {MOST_ROWS} are shown, {left_out:,} more are not."
         return Chart(
@@ -73,16 +71,16 @@ class ForestPlot:
             title,
             description + (first if left_out else ""),
             self.axis,
-            Axis(self.noun, "ordered", self.names),
+            Axis(self.noun, "ordered", rows),
             panels,
             series=self.series,
-            columns=len(panels),
+            columns=min(len(panels), 4),
             variant=variant,
         )
 
-    def make_panel(self, *, x: Axis | None = None) -> Panel:
+    def make_panel(self, title: str = "", *, x: Axis | None = None) -> Panel:
         """Return the rows over the lines, on the axis of the chart or on one of their own."""
-        return Panel((*self._make_lines(), *self._make_points()), x=x)
+        return Panel((*self._make_lines(), *self._make_points()), title, x=x)
 
     def describe_row(self, row: ForestRow) -> str:
         """Return a row in words."""

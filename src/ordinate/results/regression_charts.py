@@ -7,7 +7,7 @@ from ordinate.metrics import find_metric
 from ordinate.render.charts import Axis, Chart, Line, Mark, Panel
 from ordinate.render.estimates import format_count, format_number, format_with_unit
 from ordinate.results.forest_plots import ForestPlot, ForestRow
-from ordinate.results.metric_strips import MetricStrip, chart_strips
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.results.regression_text import get_interval_unit
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments
@@ -43,12 +43,9 @@ def chart_metrics(result: "RegressionEvaluation") -> list[Chart]:
         others = {x.name: getattr(x, name) for x in result.baselines if name in {"rmse", "mae"}}
         unit = result.get_unit(metric)
         strips.append(MetricStrip(metric, result.metrics[name], others, unit=unit))
-    return chart_strips(
-        strips,
-        _get_level(result),
+    return MetricStrips(strips, _get_level(result), format_value=format_number).make_charts(
         "Each metric with its confidence interval, on an axis of its own; errors beside those of "
-        "simple predictors.",
-        format_value=format_number,
+        "simple predictors."
     )
 
 
@@ -128,7 +125,7 @@ def chart_prediction_intervals(result: "RegressionEvaluation") -> list[Chart]:
             ],
             Axis(metric.expression, unit=get_interval_unit(metric, result.unit)),
             _get_level(result),
-            "subgroup" if result.by else "",
+            "subgroup" if result.by else "items",
             nominal if metric.share else {},
             format_number,
         )
