@@ -25,7 +25,7 @@ def make_grid(*names, view=("forest", "")):
 
 def draw(chart, grid, width=100, *, colours=False):
     shown = text.render(
-        Document("Title", (grid,)), width, illustrator=Illustrator([chart], colours=colours)
+        Document("Title", (grid,)), width, illustrator=Illustrator(lambda: [chart], colours=colours)
     )
     return shown.split("\n\n")[1].splitlines()
 

@@ -1,7 +1,7 @@
 """Batch prediction: for data sets of the experiment, new texts, or features as they are."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -242,9 +242,9 @@ class PredictionReport(Result):
             "notes": list(self.model.calibration.notes),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return how often each level is predicted, for each data set and decision rule."""
-        from ordinate.results.level_shares_charts import chart_level_shares  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.level_shares_charts import chart_level_shares  # noqa: PLC0415 - start-up: a pipe shows none
 
         return [
             chart

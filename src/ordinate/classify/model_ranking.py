@@ -1,7 +1,7 @@
 """Ranking: every saved model and every external file on every test set, beside baselines."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -227,7 +227,7 @@ class ModelRanking(Result):
         level = settings.level
         return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return the leaderboard and the pairs of each test set."""
         return [
             replace(chart, variant=one.test_set.name, title=f"{one.test_set.name}: {chart.title}")

@@ -1,7 +1,7 @@
 """The result of a meta-evaluation: each metric evaluated, their agreement, who improves on whom."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -225,9 +225,9 @@ class MetaEvaluation(Result):
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return how far metrics can be trusted, their agreement, unanimous improvements."""
-        from ordinate.meta.meta_charts import chart_meta_evaluation  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.meta.meta_charts import chart_meta_evaluation  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_meta_evaluation(self)
 

@@ -82,9 +82,9 @@ class PropertyVerdicts(Result):
         """Return plain values, by metric and property."""
         return {"schema": 1, "tables": self.matrices, "properties": self.cells}
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return which metric keeps which property."""
-        from ordinate.meta.meta_charts import chart_properties  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.meta.meta_charts import chart_properties  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_properties(self)
 

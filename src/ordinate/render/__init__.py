@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 from ordinate.render import csv_records, latex, markdown, text
@@ -38,6 +38,9 @@ class Renderable(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, nan as None."""
+
+    def make_charts(self) -> "Iterable[Chart]":
+        """Return the views, made as they are asked for."""
 
     def list_charts(self) -> "list[Chart]":
         """Return the views."""
@@ -97,7 +100,7 @@ def render(
 def _make_illustrator(result: Renderable, drawings: Drawings) -> text.Illustrator:
     from ordinate.render.terminal_charts import Illustrator  # noqa: PLC0415 - start-up: files have none
 
-    return Illustrator(result.list_charts(), colours=drawings == "coloured")
+    return Illustrator(result.make_charts, colours=drawings == "coloured")
 
 
 def find_drawings(stream: TextIO) -> Drawings:

@@ -5,7 +5,7 @@ table says gives way: bars and shades take the room that it leaves.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -44,12 +44,14 @@ Rows = list[list[str]]  # texts, the head first
 class Illustrator:
     """Illustrates tables by the views of their result, with or without colours."""
 
-    charts: Sequence[Chart]
+    make_charts: Callable[[], Iterable[Chart]]
     colours: bool = False
 
     def illustrate(self, grid: Grid, rows: Rows, width: int) -> tuple[Rows, str]:
         """Return the texts of a table with bars or shades, and a legend."""
-        chart = next((x for x in self.charts if (x.name, x.variant) == grid.view), None)
+        if grid.view is None:
+            return rows, ""
+        chart = next((x for x in self.make_charts() if (x.name, x.variant) == grid.view), None)
         if chart is None:
             return rows, ""
         if all(isinstance(mark, Cell) for mark in chart.list_marks()):

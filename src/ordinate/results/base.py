@@ -1,10 +1,10 @@
 """What every result can do: name itself in a line, show itself, become a frame, be saved."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 
@@ -58,21 +58,25 @@ class Result(ABC):
         """Return flat records by the name of their table."""
         return {self.table_name: self.rows()}
 
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the views of the result, best made one by one, as they are asked for."""
+        return ()
+
+    @final
     def list_charts(self) -> list[Chart]:
         """Return the views of the result; those of one name are variants of each other."""
-        return []
+        return list(self.make_charts())
 
     def get_chart(self, name: str | None = None, variant: str | None = None) -> Chart:
         """Return a view by its name, and by its variant where there are several.
 
         Without a name it is the first view.
         """
+        for chart in self.make_charts():
+            if name in {None, chart.name} and variant in {None, chart.variant}:
+                return chart
         charts = self.list_charts()
-        name = charts[0].name if name is None and charts else name
         named = [x for x in charts if x.name == name]
-        found = next((x for x in named if variant is None or x.variant == variant), None)
-        if found is not None:
-            return found
         known = dict.fromkeys(x.variant if named else x.name for x in named or charts)
         what = f"chart {name!r} of {variant!r}" if named else f"chart {name!r}"
         raise BadOption(f"There is no {what}. There are: {', '.join(known) or 'none'}.")

@@ -250,9 +250,9 @@ class Calibration(Result):
             "notes": list(self.notes),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return the reliability of each event "gold is at most level k"."""
-        from ordinate.results.calibration_charts import chart_calibration  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.calibration_charts import chart_calibration  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_calibration(self)
 

@@ -1,7 +1,7 @@
 """Averages over cases: each metric's mean over topics, prompts or writers, and each case."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -211,9 +211,9 @@ class CaseAverages(Result):
             "metrics": {name: score.describe_case(place) for name, score in self.metrics.items()},
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return each case with its interval, beside the mean over all."""
-        from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_cases(self)
 

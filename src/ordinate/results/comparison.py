@@ -163,9 +163,9 @@ class Comparison(Result):
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return leaderboards, differences and significance of pairs, and rankings by metric."""
-        from ordinate.results.comparison_charts import chart_comparison  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.comparison_charts import chart_comparison  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_comparison(self)
 

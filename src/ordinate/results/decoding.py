@@ -1,6 +1,7 @@
 """Decoding: decoded levels beside argmax, what they gain on a metric, and what they cost."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,9 +124,9 @@ class Decoding(Result):
         boards = {} if self.comparison is None else self.comparison.leaderboards
         return {name: compare_with_argmax(board) for name, board in boards.items()}
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return both decision rules on each metric, and how often they give each level."""
-        from ordinate.results.decoding_charts import chart_decoding  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.decoding_charts import chart_decoding  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_decoding(self)
 

@@ -1,7 +1,7 @@
 """Distribution shift: a shifted test set and one from where the training data came from."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +89,9 @@ class ShiftEvaluation(Result):
             "shifts": to_plain(self.shifts),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return both sets on each metric, and how far each column is shifted."""
-        from ordinate.results.distribution_shift_charts import chart_shift  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.distribution_shift_charts import chart_shift  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_shift(self)
 

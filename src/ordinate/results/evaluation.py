@@ -240,9 +240,9 @@ class Evaluation(Result):
             "source": self.origin.to_dict(),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return metrics beside baselines, the confusion matrix, distances, levels, subgroups."""
-        from ordinate.results.evaluation_charts import chart_evaluation  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.evaluation_charts import chart_evaluation  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_evaluation(self)
 

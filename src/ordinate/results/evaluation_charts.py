@@ -1,6 +1,7 @@
 """An evaluation in charts: metrics beside what they must beat, the confusion matrix, levels."""
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,24 +22,21 @@ MOST_LEVELS = 60  # of a scale whose cells can be seen
 RATER, CONSTANT, CHANCE = "second rater", "best constant", "chance"
 
 
-def chart_evaluation(result: "Evaluation") -> list[Chart]:
-    """Return the views of an evaluation, the first ones those that answer first."""
-    charts = [*chart_metrics(result)]
+def chart_evaluation(result: "Evaluation") -> Iterator[Chart]:
+    """Yield the views of an evaluation, the first ones those that answer first."""
+    yield from chart_metrics(result)
     if len(result.confusion_matrix.scale) <= MOST_LEVELS:
-        charts += [
-            chart_confusion(result),
-            chart_row_shares(result),
-            *chart_cell_costs(result),
-            chart_distances(result),
-            chart_levels(result),
-        ]
+        yield chart_confusion(result)
+        yield chart_row_shares(result)
+        yield from chart_cell_costs(result)
+        yield chart_distances(result)
+        yield chart_levels(result)
     if result.by:
-        charts += chart_subgroups(result)
+        yield from chart_subgroups(result)
     if result.case_averages is not None:
-        charts += result.case_averages.list_charts()
+        yield from result.case_averages.make_charts()
     if result.probabilities is not None:
-        charts += result.probabilities.list_charts()
-    return charts
+        yield from result.probabilities.make_charts()
 
 
 # --- metrics -------------------------------------------------------------------------------------
@@ -97,9 +95,8 @@ def chart_row_shares(result: "Evaluation") -> Chart:
     )
 
 
-def chart_cell_costs(result: "Evaluation") -> list[Chart]:
-    """Return for each metric the cost of each cell: its gain if the items there were right."""
-    charts = []
+def chart_cell_costs(result: "Evaluation") -> Iterator[Chart]:
+    """Yield for each metric the cost of each cell: its gain if the items there were right."""
     matrix = result.confusion_matrix
     scale = matrix.scale
     for name, score in result.metrics.items():
@@ -110,19 +107,16 @@ def chart_cell_costs(result: "Evaluation") -> list[Chart]:
             column = -1 if cost.predicted is None else scale.lookup[cost.predicted]
             gains[scale.lookup[cost.gold], column] = cost.gain
         most = float(np.nanmax(np.abs(gains), initial=0.0)) or 1.0
-        charts.append(
-            _chart_cells(
-                result,
-                "cell_costs",
-                f"Cost of each cell under {name}",
-                f"What {name} would gain if the items of a cell were right; rows are gold levels.",
-                gains / most,
-                [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
-                shades=f"gain of {name}",
-                variant=name,
-            )
+        yield _chart_cells(
+            result,
+            "cell_costs",
+            f"Cost of each cell under {name}",
+            f"What {name} would gain if the items of a cell were right; rows are gold levels.",
+            gains / most,
+            [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
+            shades=f"gain of {name}",
+            variant=name,
         )
-    return charts
 
 
 def _chart_cells(

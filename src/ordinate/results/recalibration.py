@@ -115,9 +115,9 @@ class RecalibrationEvaluation(Result):
             "changes": to_plain(self.changes),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return metrics and reliability before and after."""
-        from ordinate.results.recalibration_charts import chart_recalibration  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.recalibration_charts import chart_recalibration  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_recalibration(self)
 

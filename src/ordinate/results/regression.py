@@ -255,9 +255,9 @@ class RegressionEvaluation(Result):
             "source": self.origin.to_dict(),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return metrics beside baselines, predictions against targets, intervals, subgroups."""
-        from ordinate.results.regression_charts import chart_regression  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.regression_charts import chart_regression  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_regression(self)
 

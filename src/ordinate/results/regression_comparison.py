@@ -1,7 +1,7 @@
 """Regression models, compared on the same items."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -147,9 +147,9 @@ class RegressionComparison(Result):
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
         return [pair.to_dict() | {"unit": units[pair.metric]} for pair in self.differences]
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return the models on each metric, and the differences of pairs."""
-        from ordinate.results.regression_comparison_charts import chart_regression_comparison  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.regression_comparison_charts import chart_regression_comparison  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_regression_comparison(self)
 

@@ -133,9 +133,9 @@ class ResidualAnalysis(Result):
             "largest": to_plain(self.largest),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return predictions against targets, and errors by prediction and by feature."""
-        from ordinate.results.residuals_charts import chart_residuals  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.residuals_charts import chart_residuals  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_residuals(self)
 

@@ -175,9 +175,9 @@ class SampleSizePlan(Result):
             "source": self.origin.to_dict(),
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return the power and the width of intervals over the number of items."""
-        from ordinate.results.sample_size_charts import chart_plan  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.results.sample_size_charts import chart_plan  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_plan(self)
 

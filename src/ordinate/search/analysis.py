@@ -1,6 +1,6 @@
 """Analysis of a finished search, from its files alone: values, hyperparameters, learning curves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +66,9 @@ class SearchAnalysis(Result):
             "notes": self.results["notes"],
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return trials, the importance of hyperparameters, and learning curves."""
-        from ordinate.search.search_charts import chart_analysis  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.search.search_charts import chart_analysis  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_analysis(self)
 

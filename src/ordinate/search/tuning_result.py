@@ -345,9 +345,9 @@ class TuningResult(Result):
             for key, title, estimate, unit in self.report.list_measures(self)
         ]
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return finalists beside the tests, the winner on these, trials, and screened inputs."""
-        from ordinate.search.search_charts import chart_tuning  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.search.search_charts import chart_tuning  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_tuning(self)
 

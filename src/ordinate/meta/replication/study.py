@@ -172,9 +172,9 @@ class ReplicationStudy(Result):
             "readings": {name: outcome.to_dict() for name, outcome in self.outcomes.items()},
         }
 
-    def list_charts(self) -> list[Chart]:
+    def make_charts(self) -> Iterable[Chart]:
         """Return for each reading the coverage of the metrics, beside the published numbers."""
-        from ordinate.meta.replication.study_charts import chart_replication  # noqa: PLC0415 - start-up: a terminal shows none
+        from ordinate.meta.replication.study_charts import chart_replication  # noqa: PLC0415 - start-up: a pipe shows none
 
         return chart_replication(self)
 
