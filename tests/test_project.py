@@ -16,7 +16,7 @@ import ordinate
 from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
 from ordinate.inference.interval_methods import IntervalMethod
-from ordinate.results import evaluation_text, leaderboard_text, regression_text
+from ordinate.results import interval_methods_text, leaderboard_text, regression_text
 from ordinate.results.comparison_settings import Correction
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +127,7 @@ def get_choices(command: str, flag: str) -> list[str]:
 
 def test_what_can_be_asked_for_is_listed_the_same_everywhere():
     of_labels, of_regression = set(evaluate.METHODS), set(evaluate_regression.METHODS)
-    assert of_labels == set(evaluation_text.METHOD_NAMES)
+    assert of_labels == set(interval_methods_text.METHOD_NAMES)
     assert of_labels | of_regression == set(get_args(IntervalMethod))
     assert of_regression <= set(regression_text.METHOD_NAMES)
     assert (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ordinate.classify import predict, tune
+    from ordinate.classify import predict, rank, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
@@ -72,6 +72,7 @@ _HOMES = {
     "power": "ordinate.results.sample_size",
     "predict": "ordinate.classify",
     "predict_regression": "ordinate.regress",
+    "rank": "ordinate.classify",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
     "tune": "ordinate.classify",
@@ -111,6 +112,7 @@ __all__ = [
     "power",
     "predict",
     "predict_regression",
+    "rank",
     "regression_report",
     "score",
     "tune",

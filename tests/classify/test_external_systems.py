@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate import Scale
+from ordinate.classify.external_predictions import PredictionColumns
 from ordinate.classify.external_systems import read_external_systems
 from ordinate.errors import BadInput, BadProbabilities, OffScale
-from ordinate.readers.external_predictions import PredictionColumns
 
 CEFR = Scale.of("cefr")
 LEVELS = {"e1": "B1", "e2": "A1", "e3": "C2", "e4": "B2"}
@@ -249,7 +249,7 @@ def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(BadInput, match="not UTF-8"):
         read_external_systems(["x.json"], CEFR)
     Path("y.json.gz").write_bytes(gzip.compress(b"{}")[:-4])
-    with pytest.raises(BadInput, match="cannot be read"):
+    with pytest.raises(BadInput, match="cannot be unpacked: its gzip data are damaged"):
         read_external_systems(["y.json.gz"], CEFR)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,15 @@ def test_a_ranking_is_what_compare_says_of_the_same_answers():
     expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", resamples=200)
     assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     assert [one.system for one in found.leaderboard.standings] == ["good", "fair", "random"]
+
+
+def test_each_test_set_has_its_views():
+    tests = [contest({"good": GOOD, "fair": FAIR, "random": RANDOM}), contest({"good": GOOD})]
+    tests[1] = replace(tests[1], name="letters")
+    result = ModelRanking.of(tests, find_metric("cem_ord"), None, QUICK)
+    for one in result.tests:
+        chart = result.get_chart("leaderboard", one.test_set.name)
+        assert chart.panels == one.comparison.get_chart("leaderboard").panels
 
 
 def test_groups_are_drawn_whole():

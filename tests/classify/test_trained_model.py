@@ -270,7 +270,7 @@ def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path)
     model = load_model(study, names["strong"])
     found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     found.write(tmp_path / "a.csv")
-    found.write(tmp_path / "a.parquet")
+    found.write(str(tmp_path / "a.parquet"))
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     table = pq.read_table(tmp_path / "a.parquet").to_pylist()
@@ -322,6 +322,8 @@ def test_predictions_of_test_sets_are_kept_with_a_manifest_and_not_overwritten(s
     assert (manifest.artifact, sorted(manifest.data)) == ("predictions", ["other", "test"])
     assert again.rows()[:3] == predict_datasets(study, model, ["other"], force=True).rows()[:3]
     assert result.to_dict()["data"][0]["n"] == 24
+    shown = [x for panel in result.get_chart("level_shares", "test").panels for x in panel.marks]
+    assert [(x.y, x.x) for x in shown] == [(x["level"], x["share"]) for x in result.rows()]
     assert not list(study.root.rglob(".ordinate-*"))
 
 

@@ -162,6 +162,12 @@ def test_a_metric_for_which_shares_play_no_part_needs_no_gold(here):
     ran = decode("new.csv", "--probabilities", "p_", "--metric", "mae", "--scale", "cefr", *flat)
     assert ran.out.startswith("decoded_for,rows,changed\nmae,120,")
 
+    words = ("decode", "test.csv", "--probabilities", "p_", "--metric", "mae")
+    declared = run(*words, "--scale", "cefr")
+    found = run(*words)
+    assert (found.code, found.out) == (0, declared.out)
+    assert "every label seen is on the preset 'cefr'" in found.err
+
 
 def test_columns_are_found_by_name_in_any_order(here):
     plain = decode("test.csv", *FITTED, "--metric", "quadratic_kappa").out
@@ -232,7 +238,10 @@ def test_an_output_is_not_overwritten_unasked(here):
         ("test.csv --probabilities p_ --gold lvl --metric mae", "Did you mean 'level'"),
         ("test.csv --probabilities p_ --gold level --metric oci", "oci cannot be decoded"),
         ("test.csv --probabilities p_ --gold level --metric maee", "There is no metric 'maee'"),
-        ("test.csv --probabilities p_ --metric mae", "No scale was declared"),
+        (
+            "test.csv --probabilities p_A1,p_A2,p_B1,p_B2,p_C1,p_C2 --metric mae",
+            "No scale was declared, and there are no labels to see it by",
+        ),
         ("test.csv --probabilities p_ --metric cem_ord --scale cefr", "has no gold levels: name"),
         ("test.csv --probabilities p_ --gold essay --metric mae --scale cefr", "Label 'e0'"),
         ("nothing.csv --probabilities p_ --metric mae", "There is no file 'nothing.csv'"),

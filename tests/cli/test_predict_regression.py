@@ -32,6 +32,7 @@ def test_a_table_of_no_rows_has_no_predictions(tuned_table, tmp_path, name):
     output = () if name is None else ("-o", tmp_path / name)
     ran = run("predict-regression", new, "-e", root, *output)
     assert (ran.code, ran.err) == (0, "")
+    assert name is None or ran.out == f"0 rows predicted, written to {tmp_path / name}.\n"
     header = ["row", "prediction", "lower", "upper"]
     if name == "out.parquet":
         with connect() as connection:

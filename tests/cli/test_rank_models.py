@@ -11,8 +11,10 @@ from command import run
 from experiments import lay_out
 from saved_models import save_model
 
+import ordinate
 from ordinate import evaluate
 from ordinate.classify.trained_model import load_models
+from ordinate.errors import BadOption
 from ordinate.experiment.folder import Experiment
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -62,6 +64,15 @@ def test_every_model_on_every_test_set_is_what_python_says():
             by_rule = one["decision_rules"]
             assert by_rule["metric_optimal"]["mae"] == expected["metrics"]["mae"]["value"]
             assert 1 <= one["sets"]["mean_size"] <= 6
+
+
+def test_a_ranking_in_python_is_that_of_the_command():
+    given = {"metric": "mae", "metrics": "cem_ord,mae", "test_sets": ["test"], "models": ["noise"]}
+    found = ordinate.rank("study", **given).to_dict()
+    words = ["--metric", "mae", "--metrics", "cem_ord,mae", "--test-set", "test"]
+    assert evaluated(*words, "--model", "noise") == json.loads(json.dumps(found))
+    with pytest.raises(BadOption, match="takes one metric"):
+        ordinate.rank("study", metric="mae,rmse")
 
 
 def test_the_table_has_intervals_baselines_and_flags(monkeypatch):

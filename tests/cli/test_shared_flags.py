@@ -4,15 +4,18 @@ import argparse
 import re
 
 import pytest
+from command import run
 
 from ordinate.cli.main import COMMANDS, build_parser
 
+SCREEN_LINES = 48
 # Flags that differ on purpose, each with its reason.
 MEANT = {
     ("evaluate-regression", "--interval-method"): "values have other methods than labels",
     ("meta", "--resamples"): "a resample of test cases and systems costs more, so there are fewer",
     ("features perplexity", "--model-path"): "there is no usual model of which perplexities are",
     ("predict-regression", "--alpha"): "a saved model knows what it was tuned with",
+    ("rank", "--model"): "all models are ranked, or several",
 }
 
 
@@ -30,10 +33,11 @@ PARSERS = dict(list_parsers(build_parser(), ""))
 
 
 def describe(action: argparse.Action) -> tuple:
-    """Return what a flag is: its spellings, its help with its default, and its choices."""
+    """Return what a flag is: its spellings, its help with its default, and what it takes."""
     help_ = re.sub(r"\s+", " ", action.help or "")
     choices = tuple(action.choices) if action.choices else None
-    return tuple(action.option_strings), help_, choices, action.metavar
+    takes = (type(action).__name__, action.nargs, choices, action.metavar)
+    return tuple(action.option_strings), help_, takes
 
 
 def collect_flags():
@@ -65,12 +69,29 @@ def test_every_flag_explains_itself():
     assert lacking == []
 
 
-def test_evaluation_has_fewer_than_thirty_flags_beside_where_the_rows_are():
-    groups = {group.title: group._group_actions for group in PARSERS["evaluate"]._action_groups}
-    places = groups.pop("files and databases")
-    flags = [one for group in groups.values() for one in group if one.option_strings]
-    assert len([one for one in flags if one.dest != "help"]) < 30
-    assert {"--sql", "--delimiter"} <= {flag for one in places for flag in one.option_strings}
+def list_shown_flags(text: str) -> list[str]:
+    return re.findall(r"^  (?:-\w(?: \w+)?, )?(--\S+)", text, re.MULTILINE)
+
+
+def test_the_help_of_evaluation_has_fewer_than_thirty_flags_and_fits_two_screens(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("evaluate", "--help").out
+    assert "--gold" in list_shown_flags(shown)
+    assert len(set(list_shown_flags(shown)) - {"--help"}) < 30
+    assert len(shown.splitlines()) <= 2 * SCREEN_LINES
+
+
+WITH_FILES = [x for x, one in PARSERS.items() if "--help-files" in one._option_string_actions]
+
+
+@pytest.mark.parametrize("name", WITH_FILES)
+def test_two_helps_together_show_every_flag_once(name):
+    pages = [list_shown_flags(run(name, flag).out) for flag in ("--help", "--help-files")]
+    shown = [flag.replace("[no-]", "") for page in pages for flag in page]
+    flags = [one.option_strings[-1] for one in PARSERS[name]._actions if one.option_strings]
+    assert sorted(shown) == sorted(flag.replace("--no-", "--") for flag in flags)
+    assert "--delimiter" in pages[1]
+    assert "examples:" in run(name, "--help-files").out
 
 
 def test_every_report_goes_to_a_file_that_is_named_alike():

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 from ordinate.cli.main import build_parser, main
 
@@ -72,6 +73,21 @@ def test_evaluating_a_file_loads_only_the_engine(tmp_path, form):
     assert not loaded(program, tmp_path) & (HEAVY - {"duckdb"})
 
 
+def test_evaluating_a_file_in_a_pipe_loads_nothing_that_draws(tmp_path):
+    (tmp_path / "some.csv").write_text(PAIRS)
+    script = (
+        "import sys\n"
+        "from ordinate.cli.main import main\n"
+        "assert main(['evaluate', 'some.csv']) == 0\n"
+        "drawing = ('_charts', '.svg', '.html', '.html_page')\n"
+        "print([x for x in sys.modules if x.endswith(drawing)])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv.gz"])
 def test_other_files_load_only_the_engine_too(tmp_path, suffix):
     content = b'{"gold": "A1", "predicted": "A2"}\n' if suffix == "jsonl" else None
@@ -105,6 +121,7 @@ def test_the_help_of_all_names_every_command(capsys):
 
 def test_the_help_of_evaluate_explains_every_option(capsys):
     shown = help_of(capsys, "evaluate")
+    shown += run("evaluate", "--help-files").out
     options = (
         "--gold --predicted --gold-file --id --row-order --scale --map --weights --by --metrics "
         "--missing --format --output --items --force --fail-under --delimiter --encoding"
@@ -139,15 +156,15 @@ def test_help_and_version_work_as_a_process():
 # --- the examples in the help --------------------------------------------------------------------
 
 
-def examples(command: str) -> list[str]:
+def examples(command: str, flag: str = "--help") -> list[str]:
     """Return the example lines of the help of a command."""
-    actions = [action for action in build_parser()._actions if action.dest == "command"]
-    text = actions[0].choices[command].format_help().partition("examples:\n")[2]
+    text = run(command, flag).out.partition("examples:\n")[2]
     text = re.sub(r"\\\n\s*", "", text)  # an example of two lines
     return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
 
 
-EVALUATE, METRICS = examples("evaluate"), examples("metrics")
+EVALUATE = [*examples("evaluate"), *examples("evaluate", "--help-files")]
+METRICS = examples("metrics")
 
 
 def test_there_are_examples_and_each_is_a_command():

@@ -23,7 +23,7 @@ from scipy import sparse
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.experiment.dataset import read_dataset
 from ordinate.experiment.feature_rows import read_features
-from ordinate.readers.numeric_table import read_matrix
+from ordinate.readers.numeric_matrix import read_matrix
 
 ROWS = items(6)
 IDS = [row["id"] for row in ROWS]
@@ -347,7 +347,7 @@ def test_features_that_are_the_same_for_all_items_are_counted(folder, data):
 def test_more_columns_than_are_read_at_once(folder):
     names = [f"x{k}" for k in range(5)]
     write_csv(folder, numbers(6, 5), names)
-    found = read_matrix(str(folder / "features_dense.csv"), names, columns_per_block=2)
+    found = read_matrix(str(folder / "features_dense.csv"), names, columns_per_query=2)
     np.testing.assert_array_equal(found.matrix, numbers(6, 5))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinate.readers.campaign import Campaign, read_campaign
+from ordinate.meta.campaign import Campaign, read_campaign
 from ordinate.readers.columns import CampaignColumns
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.scale import Scale

@@ -126,7 +126,7 @@ def test_the_report_says_what_is_doubted():
     gold = labels([0, 1, 2] * 70)
     answers = labels([0, 1, 1] * 70)
     shown = " ".join(str(evaluate(gold, answers, scale_of(3), "mae,rmse")).split())
-    assert f"({SAID.format(86)}): mae;" in shown
+    assert f"{SAID.format(86)} (mae)." in shown
     assert shown.count("in tables like this") == 1
 
 

@@ -17,3 +17,9 @@ def panel() -> Panel:
 def result(panel: Panel) -> MetaEvaluation:
     """The meta-evaluation of these systems."""
     return evaluate_metrics(panel, resamples=200)
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch) -> None:
+    """Work in an empty folder, so that files are called by their names."""
+    monkeypatch.chdir(tmp_path)

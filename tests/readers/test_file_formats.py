@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from ordinate.errors import BadInput
-from ordinate.readers.duckdb_connection import LONGEST_LINE, connect, read_rows
+from ordinate.readers.duckdb_connection import LONGEST_LINE, read_rows
 from ordinate.readers.file_formats import open_sources
 
 SHORT_LINE = 200_000  # bytes: a file with several buffers is still small
@@ -110,10 +110,10 @@ def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_
 
 def rows_of(path, **limits):
     """How many rows and letters are read of a file."""
-    with connect() as connection, open_sources(connection, **limits) as reader:
+    with open_sources(**limits) as reader:
         source = reader.describe_files([str(path)])[0]
         letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
-        return read_rows(connection, letters + source.sql, source.name)[0]
+        return read_rows(reader.connection, letters + source.sql, source.name)[0]
 
 
 @pytest.mark.parametrize(

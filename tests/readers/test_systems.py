@@ -182,6 +182,20 @@ def test_an_item_of_weight_0_may_hold_anything_and_is_known():
     assert {part["unknown"] for part in found.match_counts.values()} == {0}
 
 
+@pytest.mark.parametrize("n", [150, 5_000])
+def test_runs_that_are_good_are_the_same_where_bad_lines_are_left_out(n):
+    rows = items(n)
+    paths = split(rows)
+    asked = {"weights": "w", "groups": "writer", "lenient": True}
+    assert runs(paths, **asked).panel == in_python(rows, weighted=True, grouped=True)
+
+
+def test_labels_off_the_scale_are_counted_where_their_items_are():
+    rows = [row | {"a": "X", "w": k % 2} for k, row in enumerate(ROWS[:8])] + ROWS[8:]
+    found = runs(split(rows), "drop", scale="cefr", weights="w", lenient=True)
+    assert "label off the scale (4, first: id e1 of a.csv of column 'predicted'" in found.notes[-1]
+
+
 # --- where it came from --------------------------------------------------------------------------
 
 

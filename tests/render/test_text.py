@@ -18,7 +18,7 @@ REPORTS = {
     "text": text.render,
     "markdown": markdown.render,
     "latex": latex.render,
-    "html": html.render,
+    "html": html.render_piece,
 }
 
 

@@ -202,7 +202,8 @@ def test_the_report_says_that_a_level_is_rare():
     notes = {name: score.estimate.note for name, score in result.metrics.items()}
     assert "fewer than 10 items of L0" in notes["f1_macro"]
     assert "fewer than" not in (notes["mae"] or "")
-    assert f"Intervals by percentile bootstrap ({notes['f1_macro']}): f1_macro" in words(result)
+    assert "by percentile bootstrap: f1_macro" in words(result)
+    assert "Keep in mind: fewer than 10 items of L0 (f1_macro)" in words(result)
     macro = result.metrics["macro_mae"].estimate
     assert macro.method not in {"bca", "delta"}
     enough = [0] * 10 + gold[4:], [0] * 9 + [1] + answers[4:]
@@ -220,7 +221,7 @@ def test_the_report_says_that_perfect_predictions_have_no_bootstrap():
 
 def test_the_report_says_that_weights_are_real():
     result = evaluated(weights=np.linspace(0.3, 2.0, N), metrics="mae")
-    assert "by the delta method (fractional weights)." in words(result)
+    assert "by the delta method. - Keep in mind: fractional weights." in words(result)
 
 
 @pytest.mark.parametrize("form", RENDERERS)

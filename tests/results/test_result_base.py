@@ -4,12 +4,16 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from drawn_charts import compare_with_chart
 from rendered_reports import words
+from terminal_drawings import erase_drawings
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
@@ -21,13 +25,13 @@ from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdict
 from ordinate.metrics import find_metric
 from ordinate.metrics.known_properties import FORMAL_PROPERTIES
 from ordinate.postprocess import Decoder
-from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render
+from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render, svg
 from ordinate.render.document import format_cell
+from ordinate.render.frames import make_frame
 from ordinate.render.text import measure_width
 from ordinate.results.base import (
     Result,
     align_columns,
-    make_frame,
     split_by_part,
     to_json_label,
     to_plain,
@@ -179,7 +183,6 @@ def test_each_method_is_its_renderer(name):
     result = get_result(name)
     assert isinstance(result, Result)
     assert str(result) == render(result, "text", width=find_terminal_width())
-    assert result._repr_html_() in render(result, "html")
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
@@ -201,6 +204,19 @@ def test_text_fits_its_width(name, width):
 
 
 @EVERY_REPORT
+def test_views_have_distinct_names_and_are_drawn_with_names_as_text(name):
+    charts = get_result(name).list_charts()
+    assert len({(chart.name, chart.variant) for chart in charts}) == len(charts)
+    for chart in charts:
+        series = {getattr(mark, "series", "") for mark in chart.list_marks()} - {""}
+        assert series <= set(chart.series) or len(series) == 1
+        drawing = svg.render(chart)
+        assert TAG not in drawing
+        assert not re.search(r'="[^"]*\b(nan|inf)\b', drawing)
+        ET.fromstring(drawing)  # noqa: S314 - of our own making
+
+
+@EVERY_REPORT
 def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
     result = get_result(name)
     result.save(tmp_path / "report.txt")
@@ -213,14 +229,21 @@ def test_a_file_has_every_column_and_every_note_once(name, tmp_path):
     assert all(text.count(words(note)) == 1 for note in document.list_notes())
 
 
-def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece():
-    result = get_result("check")
-    page = render(result, "html")
+@ALL
+def test_an_html_file_is_a_page_and_a_notebook_gets_a_piece(name):
+    page, piece = render(get_result(name), "html"), get_result(name)._repr_html_()
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
-    assert page.count("&lt;b&gt;low&lt;/b&gt;") > result._repr_html_().count(
-        "&lt;b&gt;low&lt;/b&gt;"
-    )
-    assert result._repr_html_().startswith("<div")
+    assert piece.startswith('<div class="ordinate">')
+    assert not re.search(r"<script|\sid=|\sstyle=|<link|https?://(?!www\.w3\.org/2000/svg)", piece)
+
+
+@EVERY_REPORT
+def test_rules_of_a_piece_concern_nothing_outside_it(name):
+    (style,) = re.findall("<style>(.*?)</style>", get_result(name)._repr_html_(), re.DOTALL)
+    rules = re.sub(r"/\*.*?\*/|@media[^{]*{", "", style, flags=re.DOTALL)
+    selectors = [one for head in re.findall(r"([^{}]+){", rules) for one in head.split(",")]
+    assert len(selectors) > 50
+    assert all(re.match(r"\s*\.ordinate(-chart)?\b", one) for one in selectors)
 
 
 @ALL
@@ -255,6 +278,30 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
 def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
     with pytest.raises(BadOutput, match="cannot be written"):
         get_result("evaluation").save(tmp_path / name)
+
+
+@EVERY_REPORT
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_drawings_fit_the_width_and_take_nothing_from_what_is_said(name, width):
+    result = get_result(name)
+    drawn, said = (render(result, width=width, drawings=x) for x in ("plain", "none"))
+    assert [line for line in drawn.splitlines() if measure_width(line) > width] == []
+    # The head of a bar has the ticks of its axis; that is all that is added.
+    more = Counter(erase_drawings(drawn)) - Counter(erase_drawings(said))
+    assert Counter(erase_drawings(said)) <= Counter(erase_drawings(drawn))
+    assert all(re.fullmatch(r"-?[\d,.]+", word) for word in more)
+
+
+@EVERY_REPORT
+def test_what_matplotlib_draws_of_every_view_is_its_data(name):
+    result = get_result(name)
+    for chart in result.list_charts():
+        display = result.plot(chart.name, chart.variant)
+        assert display.chart.name == chart.name
+        compare_with_chart(display)
+        display.figure_.draw_without_rendering()
+        records = as_records(display.frame("polars"))
+        assert [row["mark"] for row in records] == [x["mark"] for x in chart.list_records()]
 
 
 def test_half_a_character_is_replaced_in_a_file(tmp_path):
@@ -347,7 +394,7 @@ def test_an_unknown_backend_is_refused_and_a_missing_one_has_its_install_line(mo
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="pip install polars"):
         get_result("shift").to_frame(backend="polars")
-    monkeypatch.setattr("ordinate.results.base.find_spec", lambda _: None)
+    monkeypatch.setattr("ordinate.render.frames.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="one of pandas, polars, pyarrow"):
         get_result("shift").to_frame()
 

@@ -187,7 +187,7 @@ def test_even_the_numbers_of_stars_identify_no_scale(labels):
 
 @pytest.mark.parametrize("labels", [[], [None, ""], pl.Series([], dtype=pl.String)])
 def test_no_labels_identify_no_scale(labels):
-    with pytest.raises(BadScale, match="for the labels none"):
+    with pytest.raises(BadScale, match=r"and there are no labels to see it by\. .*, such as"):
         resolve_scale(None, labels)
 
 

@@ -1,7 +1,7 @@
 """The ordinal task: training data, decision rules, tuning, saved models, predictions, rankings."""
 
 from ordinate.classify.batch_prediction import PredictionReport, predict, predict_datasets
-from ordinate.classify.model_ranking import ModelRanking
+from ordinate.classify.model_ranking import ModelRanking, rank
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import TunedModel, load_model, load_models
 from ordinate.classify.tuning import tune, tune_experiment
@@ -19,6 +19,7 @@ __all__ = [
     "load_models",
     "predict",
     "predict_datasets",
+    "rank",
     "tune",
     "tune_experiment",
 ]

@@ -1,7 +1,7 @@
 """Batch prediction: for data sets of the experiment, new texts, or features as they are."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.duckdb_connection import write_frame
-from ordinate.readers.numeric_table import read_column_names
+from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.render.model_names import shorten_model_names
@@ -240,6 +241,21 @@ class PredictionReport(Result):
             "data": [one.to_dict() for one in self.done],
             "notes": list(self.model.calibration.notes),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return how often each level is predicted, for each data set and decision rule."""
+        from ordinate.results.level_shares_charts import chart_level_shares  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return [
+            chart
+            for one in self.done
+            for shares in [dict(compute_level_shares(one.predictions))]
+            for chart in chart_level_shares(
+                self.model.scale.names,
+                {RULE_TITLES[rule]: column for rule, column in shares.items()},
+                variant=one.data.name,
+            )
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each data set, decision rule and level."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadProbabilities, OffScale, shorten, suggest_names
-from ordinate.readers.external_predictions import (
+from ordinate.classify.external_predictions import (
     ExternalPredictions,
     PredictionColumns,
     read_external_predictions,
 )
+from ordinate.errors import BadProbabilities, OffScale, shorten, suggest_names
 from ordinate.render.csv_records import FORMULA_PREFIXES
 from ordinate.render.estimates import format_percent
 from ordinate.scale import Scale

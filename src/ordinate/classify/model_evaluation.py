@@ -184,7 +184,7 @@ def _build_grid(
     better = (f"{metric.expression} ({BETTER_VALUES[metric.direction]})" for metric in metrics)
     title = f"Models on test sets with {100 * level:g} % confidence intervals (in brackets: which "
     header = ("test set", "model", *better, "flag")
-    return Grid(f"{title}values are better)", header, tuple(rows), left=2)
+    return Grid(f"{title}values are better)", header, tuple(rows), left=2).drop_empty_columns()
 
 
 def _build_rule_grid(tests: Sequence[DatasetEvaluation], name: str) -> Grid:

@@ -1,25 +1,47 @@
 """Ranking: every saved model and every external file on every test set, beside baselines."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from ordinate.classify.external_predictions import PredictionColumns
+from ordinate.classify.external_systems import read_external_systems
 from ordinate.classify.model_evaluation import DatasetEvaluation, build_model_grids
 from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
-from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
+from ordinate.classify.system_predictions import (
+    PredictionCollector,
+    SystemPredictions,
+    format_chance_flag,
+    require_one_scale,
+    select_test_sets,
+)
+from ordinate.classify.trained_model import load_models
+from ordinate.errors import BadOption
+from ordinate.experiment.folder import Experiment
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
-from ordinate.metrics import Metric, find_metric
+from ordinate.metrics import Metric, find_metric, split_expressions
+from ordinate.readers.columns import DataColumns
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval, join_names
 from ordinate.render.model_names import use_short_names
-from ordinate.results.arguments import MetricSelection, select_metrics
+from ordinate.results.arguments import (
+    MetricSelection,
+    needs_probabilities,
+    select_metrics,
+    split_metrics_by_summary,
+)
 from ordinate.results.base import SCHEMA, Origin, Result, align_columns, to_json_label
 from ordinate.results.comparison import Comparison
 from ordinate.results.comparison_settings import AGAINST_ALL, ComparisonSettings
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
+from ordinate.scale import Scale
+from ordinate.search.saved_models import list_model_names
+from ordinate.search.tuning_result import TuningResult
 from ordinate.summaries.tabulation import MissingPolicy
 
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
@@ -142,7 +164,7 @@ class DatasetRanking:
     def document(self) -> Document:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
         document = self.comparison.document()
-        board, *differences = (block for block in document.blocks if isinstance(block, Grid))
+        board, *differences = (block for block in document.list_body() if isinstance(block, Grid))
         blocks = (self._mark_leaderboard(board), *differences)
         if len(self.kappas) > 1:
             return replace(document, blocks=blocks)
@@ -204,6 +226,14 @@ class ModelRanking(Result):
         shown = [one for one in selected if metrics is not None or one.expression in SHOWN_METRICS]
         level = settings.level
         return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the leaderboard and the pairs of each test set."""
+        return [
+            replace(chart, variant=one.test_set.name, title=f"{one.test_set.name}: {chart.title}")
+            for one in self.tests
+            for chart in one.comparison.list_charts()
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system, or model and metric."""
@@ -268,3 +298,75 @@ def _scale_progress(
 ) -> ProgressCallback | None:
     """Return a progress that fills one of many equal parts of another."""
     return None if progress is None else lambda share: progress((index + share) / count)
+
+
+# --- of an experiment ----------------------------------------------------------------------------
+
+
+def rank(
+    folder: Path | str | Experiment | TuningResult,
+    *,
+    metric: str | Metric = "cem_ord",
+    metrics: MetricSelection = None,
+    models: Sequence[str] = (),
+    test_sets: Sequence[str] = (),
+    external: Sequence[str] = (),
+    id_column: str | None = None,
+    predicted: str | None = None,
+    renormalize: bool = False,
+    unanswered: MissingPolicy = "worst",
+    scale: Any = None,
+    settings: ComparisonSettings | None = None,
+    progress: ProgressCallback | None = None,
+) -> ModelRanking:
+    """Rank the saved models of an experiment, and predictions of others, on its test sets.
+
+    `models` and `test_sets` are all, or those of some names; `external` are files of predictions by
+    id, or patterns, whose columns are recognised, or named by `id_column` and `predicted`. Models
+    are evaluated by further `metrics`; `settings` are those of a comparison.
+
+    >>> from ordinate.classify import tune
+    >>> from ordinate.examples import locate_example
+    >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
+    >>> (test,) = rank(tuned, metric="quadratic_kappa").tests
+    >>> [one.system[:10] for one in test.leaderboard.standings]
+    ['tfidf-char', 'tfidf-word']
+    """
+    ranked_by, further = _select_one_metric(metric), _select_label_metrics(metrics)
+    home = folder.folder if isinstance(folder, TuningResult) else folder
+    given = DataColumns(id=id_column)
+    experiment = home if isinstance(home, Experiment) else Experiment.open(home, columns=given)
+    stems = select_test_sets(experiment, test_sets)
+    externals_only = external and not models and not list_model_names(experiment.root)
+    loaded = [] if externals_only else load_models(experiment, models)
+    declared = None if scale is None else Scale.of(scale)
+    common = require_one_scale(loaded, declared) or experiment.scale()
+    columns = PredictionColumns(id_column, predicted)
+    others = read_external_systems(external, common, columns, renormalize=renormalize)
+    collector = PredictionCollector(experiment, common, loaded, others)
+    return ModelRanking.of(
+        collector.collect_predictions(stems),
+        ranked_by,
+        further,
+        settings,
+        missing=unanswered,
+        notes=collector.notes,
+        progress=progress,
+    )
+
+
+def _select_one_metric(given: str | Metric) -> Metric:
+    if isinstance(given, str) and len(split_expressions(given)) != 1:
+        raise BadOption(f"--metric takes one metric, not {given!r}: name others with --metrics.")
+    return find_metric(given)
+
+
+def _select_label_metrics(given: MetricSelection) -> list[Metric] | None:
+    """Return the metrics by which models are evaluated, None for the usual ones."""
+    of_labels, of_probabilities = split_metrics_by_summary(given)
+    if needs_probabilities(of_probabilities):
+        raise BadOption(
+            "Models are ranked by their levels. For metrics of probabilities, write predictions "
+            "(ordinate predict) and evaluate that file with --probabilities p_."
+        )
+    return None if given is None else select_metrics(of_labels)

@@ -1,7 +1,7 @@
 """What is particular about the report of tuning a classifier."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ordinate.classify.decision_rules import RULE_TITLES
@@ -9,9 +9,12 @@ from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import Settings
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.evaluation import evaluate
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.metric_scores import Score
 from ordinate.scale import Scale
 from ordinate.search.tuning_result import TaskReport
@@ -24,6 +27,7 @@ DECODE_PHRASES = {
     "argmax": "the most probable ones",
     "rounded_mean": "rounded means",
 }
+TEST_CHARTS = ("confusion", "confusion_shares", "distances")
 CLUSTERS, INDEPENDENT_ITEMS = "clusters as units", "items as independent"
 
 
@@ -84,7 +88,7 @@ class ClassificationReport(TaskReport):
         lines = [trained]
         if source.copies:
             lines.append(
-                f"{source.copies:,} texts are copies of others, and stay in one fold with them."
+                f"Copies of texts stay in one fold: {format_count(source.copies, 'text')} repeated."
             )
         if settings.weight_strategy != "equal":
             further = ", in the metric too" if settings.weight_metric else ""
@@ -133,9 +137,25 @@ class ClassificationReport(TaskReport):
         )
         header = ("data", "decision rule", "n", *self.value_header)
         title = "The winner by the decision rule, cross-validated and on data that selected nothing"
-        grid = Grid(title, header, rows, left=2, optional=("flag", "chance", "n"))
+        optional = ("flag", "chance", "n", "best constant")
+        grid = Grid(title, header, rows, left=2, optional=optional)
         notes = [f"{one.name}: {note}" for one in result.tests for note in one.notes]
         return [grid.drop_empty_columns(), *notes]
+
+    def list_test_charts(self, result: "TuningResult") -> list[Chart]:
+        """Return where the levels of the winner lie beside gold, on each test."""
+        charts = []
+        for test in result.tests:
+            if test.columns:
+                levels = test.columns["predictions"][result.winner.name]
+                found = evaluate(test.columns["gold"], levels, self.scale, interval=None)
+                variant = test.name if len(result.tests) > 1 else ""
+                charts += [
+                    replace(chart, variant=variant)
+                    for chart in found.list_charts()
+                    if chart.name in TEST_CHARTS
+                ]
+        return charts
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how intervals came about, and what is odd about the winner."""

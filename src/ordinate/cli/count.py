@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
+from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import (
     add_command,
@@ -43,10 +43,9 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
-    add_flags(group, LabelColumns, without=(*OF_FILES, "probabilities"))
+    add_column_options(parser, group, LabelColumns, without=("probabilities",), databases=True)
     add_flags(group, SystemColumns, ("systems",))
     add_label_options(group)
-    add_place_options(parser, LabelColumns)
     add_file_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 

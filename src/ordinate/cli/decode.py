@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import add_column_options
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     SCALE_HELP,
@@ -15,6 +16,7 @@ from ordinate.cli.options import (
     list_inputs,
     parse_comparison_settings,
     parse_scale,
+    show_report,
 )
 from ordinate.errors import BadOption
 
@@ -52,7 +54,7 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
-    add_flags(group, ProbabilityColumns)
+    add_column_options(parser, group, ProbabilityColumns)
     add("--scale", help=SCALE_HELP)
     add(
         "--fit",
@@ -77,19 +79,18 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records, find_terminal_width, render
+    from ordinate.render import csv_records
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
         levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
-        report = render(result, options.format or "text", width=find_terminal_width())
         if out is None:
             sys.stdout.write(levels)
-            sys.stderr.write(report)
+            show_report(options, result, sys.stderr)
         else:
             out.write_text(levels, encoding="utf-8")
-            sys.stdout.write(report)
+            show_report(options, result, sys.stdout)
     return 0
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
+from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     IntervalOptions,
@@ -65,11 +65,6 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
   ordinate evaluate results.csv --gold level --probabilities p_
-  ordinate evaluate data --hive --by language --memory 500MB
-  ordinate evaluate run.tsv --gold-file gold.tsv --header none --columns topic,id,level \\
-    --id topic,id --gold level --predicted level --lenient
-  ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
-    --gold level --predicted guess
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -112,11 +107,10 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
-    add_flags(group, LabelColumns, without=OF_FILES)
+    apart = add_column_options(parser, group, LabelColumns, databases=True)
+    add_flags(apart, ProbabilityColumns, ("renormalize",))
     add_flags(group, CaseColumns)
-    add_flags(group, ProbabilityColumns, ("renormalize",))
     add_label_options(group)
-    add_place_options(parser, LabelColumns)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:

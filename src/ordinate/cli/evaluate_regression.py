@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import add_column_options
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     IntervalOptions,
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
     from ordinate.readers.columns import RegressionColumns
-    from ordinate.readers.item_columns import RegressionItems
     from ordinate.readers.regression import RegressionData
     from ordinate.results import Evaluation
     from ordinate.results.regression import RegressionEvaluation
+    from ordinate.results.regression_rows import RegressionRows
     from ordinate.summaries.normalization import Normalization
 
 STUDENTIZED = "studentized"
@@ -64,7 +65,7 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input")
-    add_flags(group, RegressionColumns)
+    add_column_options(parser, group, RegressionColumns)
     add_missing_option(group)
     _add_target_options(parser)
     metrics = parser.add_argument_group("metrics")
@@ -171,6 +172,7 @@ def _evaluate_files(
         sections=tuple(block for part in parts for block in part.blocks),
         further={part.name: part.result.to_dict() for part in parts},
         further_rows=tuple(row for part in parts for row in part.rows()),
+        parts=tuple(part.result for part in parts),
     )
 
 
@@ -351,16 +353,16 @@ class _RegressionRun:
 
     def evaluate_files(
         self, files: list[str], columns: "RegressionColumns", further: tuple[str, ...] | None
-    ) -> "tuple[RegressionEvaluation, RegressionItems | None]":
+    ) -> "tuple[RegressionEvaluation, RegressionRows | None]":
         """Return the result of files, and their items where a part or the resamples need them."""
-        from ordinate.readers.item_columns import read_items
+        from ordinate.results.regression_rows import read_regression_rows
 
         found = self._sum_files(files, columns)
         result = self._build_result(found)
         resampled = self._is_resampled(files, columns, found)
         if further is None and not resampled:
             return result, None
-        items = read_items(files, columns, found, further or ())
+        items = read_regression_rows(files, columns, found, further or ())
         if self.options.normalized and self.training is not None:
             items = items.denormalize_items(self.training, self.rivals)
         return (self._resample_items(result, items) if resampled else result), items
@@ -405,7 +407,7 @@ class _RegressionRun:
     # --- parts -------------------------------------------------------------------------------
 
     def _resample_items(
-        self, result: "RegressionEvaluation", items: "RegressionItems"
+        self, result: "RegressionEvaluation", items: "RegressionRows"
     ) -> "RegressionEvaluation":
         """Return the result with confidence intervals from resamples of the items."""
         from dataclasses import replace
@@ -426,7 +428,7 @@ class _RegressionRun:
         return replace(found, by=by)
 
     def build_item_parts(
-        self, result: "RegressionEvaluation", items: "RegressionItems"
+        self, result: "RegressionEvaluation", items: "RegressionRows"
     ) -> list[_ReportPart]:
         """Return the parts that look at single items."""
         parts = []
@@ -438,7 +440,7 @@ class _RegressionRun:
             parts.append(self._levels(result, items))
         return parts
 
-    def _build_residuals(self, items: "RegressionItems") -> _ReportPart:
+    def _build_residuals(self, items: "RegressionRows") -> _ReportPart:
         from ordinate.render import Document
         from ordinate.results.residuals import analyse_residuals
 
@@ -457,7 +459,7 @@ class _RegressionRun:
         document = Document("Residuals", (found.document(),), notes=notes)
         return _ReportPart("residuals", found, [document])
 
-    def _build_comparison(self, items: "RegressionItems") -> _ReportPart:
+    def _build_comparison(self, items: "RegressionRows") -> _ReportPart:
         from ordinate.results.regression_comparison import compare_regression
 
         given = len(items.table)
@@ -476,7 +478,7 @@ class _RegressionRun:
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
         return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
 
-    def _levels(self, result: "RegressionEvaluation", items: "RegressionItems") -> _ReportPart:
+    def _levels(self, result: "RegressionEvaluation", items: "RegressionRows") -> _ReportPart:
         from dataclasses import replace
 
         from ordinate.results import Origin
@@ -505,7 +507,7 @@ class _RegressionRun:
 
 
 def _evaluate_as_levels(
-    edges: list[float], items: "RegressionItems", how: "ConfidenceIntervals | None"
+    edges: list[float], items: "RegressionRows", how: "ConfidenceIntervals | None"
 ) -> "Evaluation":
     """Evaluate regression targets as ordered levels, cut at the edges."""
     from itertools import pairwise

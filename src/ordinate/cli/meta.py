@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import add_column_options
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import (
     add_command,
@@ -56,7 +57,7 @@ def add_to(commands: Any) -> None:
     add_file_option(group)
     add_flags(group, LabelColumns, ("gold_file",))
     add_flags(group, SystemColumns, ("systems",))
-    add_flags(group, CampaignColumns, without=("predicted", "hive"))
+    add_column_options(parser, group, CampaignColumns, without=("predicted", "hive"))
     add_label_options(group)
     group = parser.add_argument_group("metrics")
     add_metrics_option(group)
@@ -140,7 +141,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
     from dataclasses import asdict
 
     from ordinate.cli.progress import watch_queries
-    from ordinate.readers.campaign import read_campaign
+    from ordinate.meta.campaign import read_campaign
     from ordinate.readers.columns import CampaignColumns
     from ordinate.results import Origin
 

@@ -5,13 +5,19 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from ordinate.cli.databases import OF_FILES, add_place_options, open_rows
+from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
+from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, find_terminal_width, render
+from ordinate.render import (
+    FORMATS_BY_SUFFIX,
+    RENDERERS,
+    find_drawings,
+    find_terminal_width,
+    render,
+)
 from ordinate.settings import Level, Resamples, Seed, list_settings
 
 if TYPE_CHECKING:
@@ -20,31 +26,6 @@ if TYPE_CHECKING:
     from ordinate.readers.panels import PanelData
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help whose sentences are wrapped, and whose examples stand as they are."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if "\n" in text else fill(text, width, initial_indent=indent)
-
-    def _format_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Iterable[argparse._MutuallyExclusiveGroup],
-        prefix: str | None,
-    ) -> str:
-        """Return what is needed alone: the groups of options say what else there is."""
-        del groups
-        needed = [one for one in actions if not one.option_strings or one.required]
-        text = super()._format_usage(usage, needed, [], prefix)
-        return text.replace(self._prog, f"{self._prog} [options]", 1)
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if isinstance(action, argparse.BooleanOptionalAction):
-            return ", ".join(action.option_strings[:-1]).replace("--", "--[no-]")
-        return super()._format_action_invocation(action)
 
 
 REPORT_FORMATS = tuple(RENDERERS)
@@ -123,9 +104,8 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
         nargs="*",
     )
-    add_flags(group, SystemColumns, without=OF_FILES)
+    add_column_options(parser, group, SystemColumns, databases=True)
     add_label_options(group)
-    add_place_options(parser, SystemColumns)
     return group
 
 
@@ -179,7 +159,7 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
     add(
         "--format",
         choices=REPORT_FORMATS,
-        help="of the report (default: by the suffix of the file that it goes to, "
+        help="of the report (default: by the suffix of its file, "
         f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
     add(
@@ -195,8 +175,7 @@ def add_file_output_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
-        help="where to write the report, the predictions of decode and predict, or the shard of "
-        "count (default: standard output)",
+        help="where to write what the command makes (default: standard output)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
@@ -253,14 +232,12 @@ def add_folder_option(parser: argparse._ActionsContainer, *, required: bool = Tr
     )
 
 
-def add_model_option(parser: argparse._ActionsContainer, **more: Any) -> None:
+def add_model_option(parser: argparse._ActionsContainer) -> None:
     """Add the option that names a saved model."""
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="saved model, or how its name alone begins (default: the winner of the latest run; of "
-        "rank, which takes several, all)",
-        **more,
+        help="saved model, or how its name alone begins (default: the winner of the latest run)",
     )
 
 
@@ -309,19 +286,25 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
-        width = find_terminal_width() if report is None else None
-        shown = options.format or _infer_format(options.output)
-        text = render(result(), shown, width=width, details=options.details)
         if report is None:
-            sys.stdout.write(text)
+            show_report(options, result(), sys.stdout)
         else:
+            shown = options.format or _infer_format(options.output)
+            text = render(result(), shown, details=options.details)
             report.write_text(text, encoding="utf-8", errors="replace")
 
 
-def render_for_terminal(options: argparse.Namespace, result: Any) -> str:
-    """Return the report of a command whose file has something else in it."""
-    width = find_terminal_width()
-    return render(result, options.format or "text", width=width, details=options.details)
+def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:
+    """Write the report of a result to a stream, fitted to the terminal if it is one."""
+    stream.write(
+        render(
+            result,
+            options.format or "text",
+            width=find_terminal_width(),
+            details=options.details,
+            drawings=find_drawings(stream),
+        )
+    )
 
 
 def _infer_format(output: str | None) -> str:

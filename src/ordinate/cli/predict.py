@@ -12,7 +12,7 @@ from ordinate.cli.options import (
     add_output_options,
     list_inputs,
     open_experiment,
-    render_for_terminal,
+    show_report,
 )
 from ordinate.errors import BadOption
 
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         from ordinate.classify.batch_prediction import predict_datasets
 
         result = predict_datasets(experiment, model, stems, force=options.force)
-        sys.stdout.write(render_for_terminal(options, result))
+        show_report(options, result, sys.stdout)
         return 0
     _write_predictions(options, experiment, model, stems)
     return 0
@@ -129,10 +129,10 @@ def _write_predictions(
         result, predictions = PredictionReport(model, (predicted,)), predicted.predictions
         if out is None:
             sys.stdout.write(csv_records.render(predictions.rows(), predictions.columns()))
-            sys.stderr.write(render_for_terminal(options, result))
+            show_report(options, result, sys.stderr)
         else:
             predictions.write(out)
-            sys.stdout.write(render_for_terminal(options, result))
+            show_report(options, result, sys.stdout)
 
 
 def _load_items(

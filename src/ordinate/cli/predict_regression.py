@@ -53,6 +53,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
     from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.render.estimates import format_count
     from ordinate.search.prediction_table import check_suffix
 
     if options.output is not None:
@@ -64,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.write(predictions.csv())
         else:
             predictions.write(out)
+            sys.stdout.write(f"{format_count(len(predictions), 'row')} predicted, written to ")
+            sys.stdout.write(f"{options.output}.\n")
     for note in predictions.notes:
         sys.stderr.write(f"{note}\n")
     return 0

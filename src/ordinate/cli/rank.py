@@ -11,18 +11,14 @@ from ordinate.cli.options import (
     add_metric_file_option,
     add_metric_option,
     add_metrics_option,
-    add_model_option,
     add_output_options,
     open_experiment,
     parse_comparison_settings,
-    parse_scale,
     write_report,
 )
-from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.classify.model_ranking import ModelRanking
-    from ordinate.metrics import Metric
 
 EXAMPLES = """examples:
   ordinate rank -e study
@@ -55,7 +51,13 @@ def add_to(commands: Any) -> None:
     add_experiment_options(parser)
     group = parser.add_argument_group("systems and test sets")
     add = group.add_argument
-    add_model_option(group, action="append", default=[])
+    add(
+        "--model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="saved model, or how its name alone begins; may be repeated (default: all)",
+    )
     add(
         "--test-set",
         metavar="NAME",
@@ -95,61 +97,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
-    from ordinate.classify.external_systems import read_external_systems
-    from ordinate.classify.model_ranking import ModelRanking
-    from ordinate.classify.system_predictions import (
-        PredictionCollector,
-        require_one_scale,
-        select_test_sets,
-    )
-    from ordinate.classify.trained_model import load_models
+    from ordinate.classify.model_ranking import rank
     from ordinate.cli.progress import show_share
-    from ordinate.readers.external_predictions import PredictionColumns
-    from ordinate.search.saved_models import list_model_names
 
-    metric, settings = _parse_metric(options.metric), parse_comparison_settings(options)
-    metrics = _parse_metrics(options.metrics)
-    experiment = open_experiment(options)
-    stems = select_test_sets(experiment, options.test_set)
-    externals_only = (
-        options.external and not options.model and not list_model_names(experiment.root)
-    )
-    models = [] if externals_only else load_models(experiment, options.model)
-    scale = require_one_scale(models, parse_scale(options)) or experiment.scale()
-    columns = PredictionColumns(options.id_column, getattr(options, "predicted", None))
-    externals = read_external_systems(
-        options.external, scale, columns, renormalize=getattr(options, "renormalize", False)
-    )
-    collector = PredictionCollector(experiment, scale, models, externals)
-    test_sets = collector.collect_predictions(stems)
+    settings = parse_comparison_settings(options)
     with show_share("ranking") as progress:
-        return ModelRanking.of(
-            test_sets,
-            metric,
-            metrics,
-            settings,
-            missing=options.unanswered,
-            notes=collector.notes,
+        return rank(
+            open_experiment(options),
+            metric=options.metric,
+            metrics=options.metrics,
+            models=options.model,
+            test_sets=options.test_set,
+            external=options.external,
+            id_column=options.id_column,
+            predicted=getattr(options, "predicted", None),
+            renormalize=getattr(options, "renormalize", False),
+            unanswered=options.unanswered,
+            scale=options.scale,
+            settings=settings,
             progress=progress,
         )
-
-
-def _parse_metric(text: str) -> "Metric":
-    from ordinate.metrics import find_metric, split_expressions
-
-    if len(split_expressions(text)) != 1:
-        raise BadOption(f"--metric takes one metric, not {text!r}: name others with --metrics.")
-    return find_metric(text)
-
-
-def _parse_metrics(text: str | None) -> "list[Metric] | None":
-    """Return the metrics by which models are evaluated, None for the usual ones."""
-    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
-
-    of_labels, of_probabilities = split_metrics_by_summary(text)
-    if needs_probabilities(of_probabilities):
-        raise BadOption(
-            "Models are ranked by their levels. For metrics of probabilities, write predictions "
-            "(ordinate predict) and evaluate that file with --probabilities p_."
-        )
-    return None if text is None else select_metrics(of_labels)

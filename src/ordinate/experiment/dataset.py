@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
 from ordinate.experiment.safe_files import hash_file
 from ordinate.readers.columns import DataColumns
-from ordinate.readers.external_predictions import ID_COLUMN_NAMES
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
-from ordinate.readers.numeric_table import read_column_names
+from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.scale import PRESETS, Scale
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 
@@ -25,7 +24,7 @@ USUAL_NAMES = {
         *("label", "cefr_label", "cefr_level", "level", "cefr", "grade"),
         *("gold", "gold_label", "gold_level"),
     ),
-    "id": ID_COLUMN_NAMES,
+    "id": ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id"),
     "text": ("text", "essay", "content", "answer", "document", "writing"),
 }
 MOST_COLUMNS_SHOWN = 12  # columns named in an error

@@ -1,9 +1,11 @@
 """Stored features: Parquet, sparse NPZ or CSV, with the names and ids that lie beside them."""
 
+import csv
 import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,8 @@ import numpy as np
 from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, shorten
 from ordinate.experiment.dataset import USUAL_NAMES, check_ids
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
-from ordinate.readers.numeric_table import (
-    read_column_names,
-    read_csv_records,
-    read_first_cells,
-    read_matrix,
-)
+from ordinate.readers.file_formats import open_sources
+from ordinate.readers.numeric_matrix import read_column_names, read_matrix
 
 NAMES_FILE, IDS_FILE = "feature_names.csv", "ids.csv"  # beside the numbers
 HEADER_TITLES = ("feature", "features", "feature_name", "feature_names", "name", "names", "0")
@@ -93,13 +91,20 @@ def _read_parquet(
 
 def _read_csv(path: Path, listed: "FeatureNames | None", id_column: str | None) -> StoredFeatures:
     """Read a CSV file; its first line has to be a header, and not the first item."""
-    cells = read_first_cells(path)
+    cells = _read_first_cells(path)
     if len(set(cells)) < len(cells) and _are_all_numbers(cells):
         raise BadInput(
             f"{path} has no header line: its first line is "
             f"{format_names(cells)}.{_explain_missing_header()}"
         )
     return _read_dense(path, read_column_names(str(path)), listed, id_column)
+
+
+def _read_first_cells(path: Path) -> list[str]:
+    """Return the cells of the first line of a text file, whatever they are; none if unreadable."""
+    with open_sources() as reader, suppress(BadInput):
+        reader.describe_file(str(path), path)
+    return [cell for text in reader.texts.values() for cell in text.first_rows[0]]
 
 
 def _read_dense(
@@ -257,7 +262,7 @@ def _read_names_file(path: Path) -> FeatureNames | None:
     if not file.exists() and not file.is_symlink():
         return None
     resolve_inside(path.parent, NAMES_FILE)
-    lines = read_csv_records(file)
+    lines = _read_records(file)
     if len(lines) == 1 and len(lines[0]) > 1:
         return FeatureNames(file, tuple(lines[0]))
     widths = {len(line) for line in lines}
@@ -268,6 +273,17 @@ def _read_names_file(path: Path) -> FeatureNames | None:
     if widths != {1}:
         raise BadInput(f"{file} has to hold one name in each line, after the header 'feature'.")
     return FeatureNames(file, tuple(line[0] for line in lines))
+
+
+def _read_records(path: Path) -> list[list[str]]:
+    """Return the records of a small CSV file, such as a list of names."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            return [row for row in csv.reader(text) if row]
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8.") from None
+    except (OSError, csv.Error) as problem:
+        raise BadInput(f"{path} cannot be read: {problem}.") from None
 
 
 def _explain_missing_header() -> str:
@@ -299,7 +315,7 @@ def _read_ids_file(path: Path, n: int) -> tuple[str, ...] | None:
     if not file.exists() and not file.is_symlink():
         return None
     resolve_inside(path.parent, IDS_FILE)
-    header, *lines = [line[0] for line in read_csv_records(file)] or [""]
+    header, *lines = [line[0] for line in _read_records(file)] or [""]
     if header.strip().lower() not in USUAL_NAMES["id"]:
         raise BadInput(f"{file} has to have the header 'id', and begins with {shorten(header)}.")
     if len(lines) != n:

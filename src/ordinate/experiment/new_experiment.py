@@ -27,7 +27,7 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.safe_files import write_json, write_text
 from ordinate.readers.columns import DataColumns
 from ordinate.readers.item_columns import read_columns
-from ordinate.readers.numeric_table import read_column_names
+from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render.atomic_files import replace_file
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import read_ordered_categories

@@ -28,7 +28,7 @@ from ordinate.features.extractor import (
     find_column_role,
     slug,
 )
-from ordinate.readers.numeric_table import read_column_names, read_matrix
+from ordinate.readers.numeric_matrix import read_column_names, read_matrix
 
 STATE = "state.json"
 SHOWN = 3  # names in an error

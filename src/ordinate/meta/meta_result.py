@@ -1,7 +1,7 @@
 """The result of a meta-evaluation: each metric evaluated, their agreement, who improves on whom."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -20,6 +20,7 @@ from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
@@ -223,6 +224,12 @@ class MetaEvaluation(Result):
             "notes": collect_notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return how far metrics can be trusted, their agreement, unanimous improvements."""
+        from ordinate.meta.meta_charts import chart_meta_evaluation  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_meta_evaluation(self)
 
     def _describe_values(self, evaluation: MetricEvaluation) -> dict[str, Any]:
         """Return the mean of a metric and its value in each test case, by system."""

@@ -32,6 +32,7 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.render import Block, Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.estimates import join_names
 from ordinate.results.base import Result
 
@@ -80,6 +81,12 @@ class PropertyVerdicts(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by metric and property."""
         return {"schema": 1, "tables": self.matrices, "properties": self.cells}
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return which metric keeps which property."""
+        from ordinate.meta.meta_charts import chart_properties  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_properties(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric and property."""

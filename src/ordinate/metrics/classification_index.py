@@ -1,5 +1,7 @@
 """Ordinal classification indices: the cheapest path through the confusion matrix."""
 
+import math
+
 import numpy as np
 
 from ordinate.errors import BadOption
@@ -113,7 +115,7 @@ def uoc(matrix: ConfusionMatrix) -> Value:
 
 def _integrate_path_cost(benefit: Array, penalty: Array) -> Array:
     """Integrate min over paths of 1 - benefit + t * penalty over t from 0 to 1."""
-    step = max(1, BLOCK_SIZE // benefit[0].size)
+    step = max(1, BLOCK_SIZE // math.prod(benefit.shape[1:]))  # of a batch that may be empty
 
     def find_line(which: Array, t: Array) -> Array:
         """Return height and slope of the line that is lowest at t, as [2, n]."""

@@ -4,19 +4,20 @@ import codecs
 import csv
 import glob
 import gzip
-import io
 import shutil
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadFile, BadInput, OrdinateError, shorten, suggest_names
 from ordinate.readers.columns import FileOptions, parse_delimiter
@@ -24,9 +25,12 @@ from ordinate.readers.duckdb_connection import (
     ENCODING_HINT,
     LONGEST_LINE,
     Connection,
+    Watch,
+    connect,
     limit_memory,
     quote_identifier,
     quote_literal,
+    read_arrays,
     read_rows,
 )
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from ordinate.readers.irregular_lines import Irregularity
 
 Reader = TypeVar("Reader", bound="FileReader")
+NamedFile = tuple[str, Path]  # what people call a file, and where it is
 FORMATS_BY_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -44,7 +49,7 @@ FORMATS_BY_SUFFIX = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+GZIP_MARK, ZSTD_MARK, PARQUET_MARK = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
@@ -59,11 +64,23 @@ UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
 class FileSource:
     """One file: what people call it, its table in SQL, and SQL for each of its columns."""
 
+    connection: Connection
     name: str
     sql: str
     columns: dict[str, str]
-    numbers: frozenset[str] = field(default_factory=frozenset)  # columns that may hold NaN
-    parquet: Path | None = None  # where it lies, if it is a Parquet file
+    numbers: frozenset[str] = frozenset()  # columns that may hold NaN
+
+    def read(self, selected: str, rest: str = "") -> list[Any]:
+        """Return rows of the file; `rest` is what follows its name in a query."""
+        return read_rows(self.connection, f"SELECT {selected} FROM {self.sql} {rest}", self.name)
+
+    def read_arrays(self, selected: str) -> dict[str, NDArray[Any]]:
+        """Return columns of numbers, of which none is missing."""
+        return read_arrays(self.connection, f"SELECT {selected} FROM {self.sql}", self.name)
+
+    def count_rows(self) -> int:
+        """Return how many rows the file has."""
+        return int(self.read("count(*)")[0][0])
 
 
 @dataclass(frozen=True)
@@ -71,34 +88,35 @@ class TextLayout:
     """How a text file is written: where it lies, what cuts its lines, and its first rows."""
 
     path: Path
-    compression: str
     delimiter: str
-    quoted: bool
-    first_rows: list[list[str]] = field(default_factory=list)
+    first_rows: list[list[str]]
     names: list[str] = field(default_factory=list)  # of its columns
 
 
 def open_sources(
-    connection: Connection, options: FileOptions | None = None, **limits: int
+    options: FileOptions | None = None,
+    watch: Watch = lambda _: nullcontext(),
+    **limits: int,
 ) -> "AbstractContextManager[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
     if not getattr(options, "lenient", False):
-        return open_reader(connection, options or FileOptions(), FileReader, **limits)
-    from ordinate.readers.lenient_files import LenientReader  # noqa: PLC0415 - it is rare
+        return open_reader(FileReader, options or FileOptions(), watch, **limits)
+    from ordinate.readers.text_lines import LineReader  # noqa: PLC0415 - it is rare
 
-    return open_reader(connection, options or FileOptions(), LenientReader, **limits)
+    return open_reader(LineReader, options or FileOptions(), watch, **limits)
 
 
 @contextmanager
 def open_reader(
-    connection: Connection, options: FileOptions, reader_type: "type[Reader]", **limits: int
+    reader_type: "type[Reader]", options: FileOptions, watch: Watch, **limits: int
 ) -> "Iterator[Reader]":
     """Give a reader of files of a type; errors leave with the flag that may help."""
-    with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
+    with connect() as connection, tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
         limit_memory(connection, options.memory, Path(folder))
         reader = reader_type(connection, Path(folder), options, **limits)
         try:
-            yield reader
+            with watch(connection):
+                yield reader
         except OrdinateError as problem:
             from ordinate.readers.file_problems import explain_problem  # noqa: PLC0415 - it is rare
 
@@ -123,10 +141,9 @@ class FileReader:
         longest_line: int = LONGEST_LINE,
     ) -> None:
         self.connection, self.folder, self.options = connection, folder, options
-        self.delimiter, self.encoding = parse_delimiter(options.delimiter), options.encoding
+        self.delimiter = parse_delimiter(options.delimiter)
         self.quoted = options.quote != "none"
         self.longest_line = longest_line
-        self.buffer_bytes = 2 * longest_line  # of a text file that DuckDB holds at a time
         self.copies = 0
         self.paths: list[Path] = []  # of the files that were found
         self.sources: list[FileSource] = []
@@ -136,10 +153,12 @@ class FileReader:
         """Return the files of names, patterns, and '-' for standard input, each described."""
         return [self.describe_file(name, path) for name, path in self.find_distinct_files(paths)]
 
-    def find_distinct_files(self, paths: list[str]) -> list[tuple[str, Path]]:
+    def find_distinct_files(
+        self, paths: Iterable[str], reason: str = "its items would count twice"
+    ) -> list[NamedFile]:
         """Return the files of names, patterns, and '-' for standard input, each named once."""
-        found = [pair for text in paths for pair in self.find_files(text)]
-        refuse_duplicate_files(found, "its items would count twice")
+        found = [file for text in paths for file in self.find_files(text)]
+        refuse_duplicate_files(found, reason)
         return found
 
     def describe_left_out(self) -> tuple[str, ...]:
@@ -152,7 +171,7 @@ class FileReader:
 
     # --- finding -----------------------------------------------------------------------------
 
-    def find_files(self, text: str) -> list[tuple[str, Path]]:
+    def find_files(self, text: str) -> list[NamedFile]:
         """Return the files of a name or a pattern, by what people call them."""
         if text == "-":
             return [("standard input", self._copy_stream(sys.stdin.buffer))]
@@ -169,65 +188,69 @@ class FileReader:
             raise BadInput(f"There is no file {shorten(text)}.{_suggest_files(text)}")
         return [(match, Path(match)) for match in matches]
 
-    def _new_temporary_path(self) -> Path:
-        self.copies += 1
-        return self.folder / f"input-{self.copies}"
-
-    def _copy_stream(self, stream: IO[bytes]) -> Path:
+    def _copy_stream(self, stream: IO[bytes] | gzip.GzipFile) -> Path:
         copy = self._new_temporary_path()
         with copy.open("wb") as out:
             shutil.copyfileobj(stream, out)
         return copy
 
+    def _new_temporary_path(self) -> Path:
+        self.copies += 1
+        return self.folder / f"input-{self.copies}"
+
     # --- recognising -------------------------------------------------------------------------
 
     def describe_file(self, name: str, given: Path) -> FileSource:
         """Recognise and describe a file."""
-        try:
-            path = self.resolve_plain_file(given)
-            with path.open("rb") as file:
-                is_empty = not file.read(1)
-        except OSError as problem:
-            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
-        if is_empty:
-            raise BadInput(f"{name} is empty.")
+        path = self.resolve_file(name, given)
         self.paths.append(given)
-        source = self._describe_content(name, given, path)
+        file_format = detect_format(given, path)
+        if file_format == "parquet":
+            source = self._describe_parquet(name, path)
+        elif file_format == "json":
+            source = self._describe_json(name, self.convert_to_utf8(name, path))
+        else:
+            delimiter = self.delimiter or ("\t" if file_format == "tsv" else "")
+            source = self.describe_delimited(name, self.convert_to_utf8(name, path), delimiter)
         if self.options.hive:
             source = _add_folder_columns(source, given)
         self.sources.append(source)
         return source
 
-    def _describe_content(self, name: str, given: Path, path: Path) -> FileSource:
-        compression = detect_compression(name, path)
-        file_format = _detect_format(given, path, compression)
-        if file_format == "parquet":
-            return self._describe_parquet(name, path)
-        path, compression = self.convert_to_utf8(name, path, compression)
-        return (
-            self._describe_json(name, path, compression)
-            if file_format == "json"
-            else self.describe_delimited(name, path, compression, file_format)
-        )
-
-    def resolve_plain_file(self, path: Path) -> Path:
-        """Return a path that DuckDB reads as it stands: no pipe, no pattern, no home folder."""
-        if path.is_dir():
-            if any("=" in folder.name for folder in path.iterdir()):
-                raise BadInput(f"{path} is a folder of partitions. To read them, pass --hive.")
-            raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
-        if not path.is_file():
-            with path.open("rb") as stream:
-                return self._copy_stream(stream)
+    def resolve_file(self, name: str, path: Path) -> Path:
+        """Return a path that DuckDB reads as it stands: no pipe, no pattern, and not packed."""
+        try:
+            _refuse_folder(path)
+            if not path.is_file():
+                with path.open("rb") as stream:
+                    path = self._copy_stream(stream)
+            with path.open("rb") as file:
+                start = file.read(len(ZSTD_MARK))
+            if start.startswith(GZIP_MARK):
+                path = self._unpack(name, path)
+        except OSError as problem:
+            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
+        if start == ZSTD_MARK:
+            raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
+        if not path.stat().st_size:
+            raise BadInput(f"{name} is empty.")
         if not set("*?[") & set(str(path.absolute())):
             return path.absolute()
         link = self._new_temporary_path()
         link.symlink_to(path.absolute())
         return link
 
-    def convert_to_utf8(self, name: str, path: Path, compression: str) -> tuple[Path, str]:
+    def _unpack(self, name: str, path: Path) -> Path:
+        """Return an unpacked copy: DuckDB would not look at checksums, nor read it in parallel."""
+        try:
+            with gzip.open(path) as stream:
+                return self._copy_stream(stream)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
+
+    def convert_to_utf8(self, name: str, path: Path) -> Path:
         """Return the file, or a copy in UTF-8 if it is written in another encoding."""
-        encoding = self.encoding or _detect_encoding(path, compression)
+        encoding = self.options.encoding or _detect_encoding(path)
         try:
             known = codecs.lookup(encoding)
         except LookupError:
@@ -235,36 +258,40 @@ class FileReader:
         if known is None or not known._is_text_encoding:  # noqa: SLF001 - as open() itself asks
             raise BadInput(f"There is no encoding {shorten(encoding)}. Try latin-1 or cp1252.")
         if known.name in UTF8_ENCODINGS:
-            return path, compression
+            return path
         copy = self._new_temporary_path()
         try:
             with (
-                open_unpacked(path, compression) as raw,
-                io.TextIOWrapper(raw, encoding=known.name, newline="") as text,
+                path.open(encoding=known.name, newline="") as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
                 shutil.copyfileobj(text, out)
         except UnicodeError:
             raise BadInput(f"{name} is not in {encoding}. Pass another --encoding.") from None
-        return copy, "uncompressed"
+        return copy
 
     # --- describing --------------------------------------------------------------------------
 
     def _describe_parquet(self, name: str, path: Path) -> FileSource:
-        sql = f"read_parquet({quote_literal(str(path))}, {PLAIN_FOLDERS})"
-        rows = read_rows(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
-        numbers = frozenset(row[0] for row in rows if row[1] in {"FLOAT", "DOUBLE"})
-        return FileSource(
-            name, sql, {row[0]: quote_identifier(row[0]) for row in rows}, numbers, path
+        """Describe a file under its own names: the engine takes 'it' and 'It' for one."""
+        file = quote_literal(str(path))
+        sql = f"read_parquet({file}, {PLAIN_FOLDERS})"
+        known = read_rows(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
+        schema = f"SELECT name FROM parquet_schema({file}) OFFSET 1"
+        names = [row[0] for row in read_rows(self.connection, schema, name)]
+        if len(names) != len(known):  # nested columns, whose parts are listed too
+            names = [row[0] for row in known]
+        _refuse_duplicate_columns(name, names)
+        columns = {own: quote_identifier(row[0]) for own, row in zip(names, known, strict=True)}
+        numbers = (
+            own for own, row in zip(names, known, strict=True) if row[1] in {"FLOAT", "DOUBLE"}
         )
+        return FileSource(self.connection, name, sql, columns, frozenset(numbers))
 
-    def _describe_json(self, name: str, path: Path, compression: str) -> FileSource:
+    def _describe_json(self, name: str, path: Path) -> FileSource:
         """Take every value as a string: a key may come late, and hold numbers and strings."""
-        _refuse_open_array(name, path, compression)
-        sql = (
-            f"read_json_objects({quote_literal(str(path))}, compression='{compression}', "
-            f"format='auto', {PLAIN_FOLDERS})"
-        )
+        _refuse_open_array(name, path)
+        sql = f"read_json_objects({quote_literal(str(path))}, format='auto', {PLAIN_FOLDERS})"
         keys = (
             "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "
             f"(SELECT ks, i, unnest(ks) AS k FROM (SELECT json_keys(json) AS ks, "
@@ -274,31 +301,25 @@ class FileReader:
         if any(twice for _, _, twice in found):
             named = ", ".join(shorten(key) for key, _, twice in found[:5] if twice)
             raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
-        return FileSource(
-            name,
-            sql,
-            {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, _, _ in found},
-        )
+        columns = {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, *_ in found}
+        return FileSource(self.connection, name, sql, columns)
 
-    def describe_delimited(
-        self, name: str, path: Path, compression: str, file_format: str
-    ) -> FileSource:
-        """Describe a text file."""
-        delimiter = self.delimiter or ("\t" if file_format == "tsv" else "")
-        text = TextLayout(path, compression, delimiter, self.quoted)
-        text = self.name_columns(name, _read_first_rows(name, text))
-        quote = "'\"'" if text.quoted else "''"
+    def describe_delimited(self, name: str, path: Path, delimiter: str) -> FileSource:
+        """Describe a text file; without a delimiter, it is recognised."""
+        text = self.name_columns(name, _read_head(name, path, delimiter, quoted=self.quoted))
+        quote = "'\"'" if self.quoted else "''"
         types = ", ".join(f"c{k}: 'VARCHAR'" for k in range(len(text.names)))
         sql = (
             f"read_csv({quote_literal(str(path))}, auto_detect=false, nullstr='', "
             f"header={str(not self.options.columns).lower()}, "
             f"delim={quote_literal(text.delimiter)}, quote={quote}, escape={quote}, "
-            f"compression='{compression}', max_line_size={self.longest_line}, "
-            f"buffer_size={self.buffer_bytes}, {PLAIN_FOLDERS}, columns={{{types}}}"
+            f"compression='uncompressed', max_line_size={self.longest_line}, "
+            f"buffer_size={2 * self.longest_line}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
-        rows_are_lines = _rows_are_lines(text, self.longest_line)
-        sql = f"{sql}{'' if rows_are_lines else self._choose_reader(name, text, sql)})"
-        source = FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(text.names)})
+        rows_are_lines = not self.quoted or _rows_are_lines(path, self.longest_line)
+        sql = f"{sql}{'' if rows_are_lines else self._choose_threads(name, path, sql)})"
+        columns = {column: f"c{k}" for k, column in enumerate(text.names)}
+        source = FileSource(self.connection, name, sql, columns)
         if not rows_are_lines and self.options.quote is None:
             from ordinate.readers.file_problems import (  # noqa: PLC0415 - it is rare
                 refuse_stray_quotes,
@@ -317,23 +338,18 @@ class FileReader:
             )
         usual = [column or f"(column {k})" for k, column in enumerate(first, start=1)]
         self.texts[name] = text = replace(text, names=given or usual)
-        twice = [column for column in text.names if text.names.count(column) > 1]
-        if twice:
-            raise BadFile(
-                f"{name} has two columns named {shorten(twice[0])}. Rename one.", name, twice[0]
-            )
+        _refuse_duplicate_columns(name, text.names)
         return text
 
-    def _choose_reader(self, name: str, text: TextLayout, sql: str) -> str:
+    def _choose_threads(self, name: str, path: Path, sql: str) -> str:
         """Return how DuckDB reads a text file: with readers in parallel, or with one alone.
 
         In parallel it refuses some texts with line breaks in quotes, and loses a last row that is
         longer than a buffer. One reader alone does neither, but loses a last row whose quote is
         not closed, which a lax reader counts.
         """
-        packed = text.compression != "uncompressed"
-        if not packed and text.path.stat().st_size <= self.buffer_bytes:
-            return ""
+        if path.stat().st_size <= 2 * self.longest_line:
+            return ""  # one buffer
         alone = ", parallel=false"
         strict, lax = (
             read_rows(self.connection, f"SELECT count(*) FROM {sql}{alone}{more})", name)
@@ -344,19 +360,20 @@ class FileReader:
         return alone
 
 
-def _read_first_rows(name: str, text: TextLayout) -> TextLayout:
-    """Return a text file with its delimiter and its first rows."""
+# --- text files ----------------------------------------------------------------------------------
+
+
+def _read_head(name: str, path: Path, delimiter: str, *, quoted: bool) -> TextLayout:
+    """Return the delimiter of a text file, and its first rows."""
     rows: list[list[str]] = []
     try:
-        with open_unpacked(text.path, text.compression) as raw:
+        with path.open("rb") as raw:
             if b"\0" in raw.read(HEAD_BYTES):
                 raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
-        if not text.delimiter:
-            with decode_text(text) as file:
-                lines = [file.readline() for _ in range(DELIMITER_LINES)]
-            text = replace(text, delimiter=detect_delimiter(lines, quoted=text.quoted))
-        with decode_text(text) as file:
-            cells = read_cells(file, text.delimiter, quoted=text.quoted)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(islice(file, DELIMITER_LINES))
+            delimiter = delimiter or detect_delimiter(lines, quoted=quoted)
+            cells = read_cells(chain(lines, file), delimiter, quoted=quoted)
             rows.extend(islice(cells, FIRST_ROWS))
     except UnicodeDecodeError:
         raise BadInput(f"{name} is not UTF-8. {ENCODING_HINT}") from None
@@ -365,25 +382,22 @@ def _read_first_rows(name: str, text: TextLayout) -> TextLayout:
             raise BadInput(f"The header line of {name} cannot be read: {problem}.") from None
     if not rows or not any(rows[0]):
         raise BadInput(f"{name} has no header line.")
-    return replace(text, first_rows=rows)
+    return TextLayout(path, delimiter, rows)
 
 
 def read_cells(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bool = False) -> Any:
     """Return a reader of the rows of a text."""
-    if not quoted:
-        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    return csv.reader(lines, delimiter=delimiter, strict=strict)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=strict)  # type: ignore[arg-type] # one of two
 
 
-def _rows_are_lines(text: TextLayout, longest_line: int) -> bool:
+def _rows_are_lines(path: Path, longest_line: int) -> bool:
     """Tell whether each row is one line that is not too long: no line break stands in quotes.
 
     A break is outside of quotes if the quotes before it are even in number.
     """
     quotes = 0
-    if not text.quoted:
-        return True
-    with open_unpacked(text.path, text.compression) as file:
+    with path.open("rb") as file:
         while chunk := file.read(longest_line // 2):
             data = np.frombuffer(chunk, np.uint8)
             breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
@@ -394,12 +408,6 @@ def _rows_are_lines(text: TextLayout, longest_line: int) -> bool:
                 return False
             quotes += len(marks)
     return quotes % 2 == 0
-
-
-def decode_text(text: "TextLayout") -> io.TextIOWrapper:
-    """Open the text of a file that is in UTF-8 by now."""
-    raw = open_unpacked(text.path, text.compression)
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
 def detect_delimiter(lines: list[str], *, quoted: bool = True) -> str:
@@ -415,13 +423,31 @@ def detect_delimiter(lines: list[str], *, quoted: bool = True) -> str:
     return max(",;\t|", key=count_columns)  # the first of equals: a comma
 
 
-def _refuse_open_array(name: str, path: Path, compression: str) -> None:
+def _detect_encoding(path: Path) -> str:
+    """Return the encoding that a byte-order mark declares, or UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
+
+
+def _refuse_duplicate_columns(name: str, columns: list[str]) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise BadFile(
+            f"{name} has two columns named {shorten(twice[0])}. Rename one.", name, twice[0]
+        )
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _refuse_open_array(name: str, path: Path) -> None:
     """Refuse an array that was cut off after a comma, which DuckDB takes for whole."""
-    last = b""
-    with open_unpacked(path, compression) as file:
+    with path.open("rb") as file:
         if file.read(HEAD_BYTES).lstrip(codecs.BOM_UTF8 + BLANK)[:1] != b"[":
             return
         file.seek(0)
+        last = b""
         while chunk := file.read(1 << 20):
             last = chunk.rstrip(BLANK)[-1:] or last
     if last != b"]":
@@ -433,50 +459,26 @@ def _format_json_pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def detect_compression(name: str, path: Path) -> str:
-    """Return how DuckDB calls the compression of a file; damaged or other ones are refused."""
-    with path.open("rb") as file:
-        start = file.read(max(map(len, COMPRESSION_BY_MAGIC)))
-    matches = (x for magic, x in COMPRESSION_BY_MAGIC.items() if start.startswith(magic))
-    compression = next(matches, "uncompressed")
-    if compression == "zstd":
-        raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
-    if compression == "gzip":
-        _check_gzip(name, path)
-    return compression
+# --- files and folders ---------------------------------------------------------------------------
 
 
-def _check_gzip(name: str, path: Path) -> None:
-    """Unpack the file once for its checksums, which DuckDB does not look at."""
-    try:
-        with gzip.open(path) as file:
-            while file.read(1 << 20):
-                pass
-    except (OSError, EOFError, zlib.error):
-        raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
-
-
-def _detect_format(given: Path, path: Path, compression: str) -> str:
+def detect_format(given: Path, path: Path) -> str:
+    """Return the format of a file: by the suffix that it was given, or by how it begins."""
     suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in FORMATS_BY_SUFFIX:
         return FORMATS_BY_SUFFIX[suffixes[-1]]
-    with open_unpacked(path, compression) as file:
+    with path.open("rb") as file:
         start = file.read(HEAD_BYTES)
-    if start.startswith(b"PAR1"):
+    if start.startswith(PARQUET_MARK):
         return "parquet"
-    return "json" if start.lstrip(codecs.BOM_UTF8 + b" \r\n\t")[:1] in {b"{", b"["} else "csv"
+    return "json" if start.lstrip(codecs.BOM_UTF8 + BLANK)[:1] in {b"{", b"["} else "csv"
 
 
-def _detect_encoding(path: Path, compression: str) -> str:
-    """Return the encoding that a byte-order mark declares, or UTF-8."""
-    with open_unpacked(path, compression) as file:
-        start = file.read(2)
-    return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
-
-
-def open_unpacked(path: Path, compression: str) -> IO[bytes]:
-    """Open a file, unpacked if it is packed."""
-    return gzip.open(path) if compression == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():
+        if any("=" in folder.name for folder in path.iterdir()):
+            raise BadInput(f"{path} is a folder of partitions. To read them, pass --hive.")
+        raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
 
 
 def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:

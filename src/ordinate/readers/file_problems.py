@@ -2,17 +2,14 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
-from ordinate.readers.duckdb_connection import MEMORY_LIMIT, read_rows
-from ordinate.readers.file_formats import FileReader, TextLayout, decode_text, read_cells
+from ordinate.readers.duckdb_connection import MEMORY_LIMIT
+from ordinate.readers.file_formats import FileReader, FileSource, TextLayout, read_cells
+from ordinate.readers.irregular_lines import format_excerpt
 from ordinate.readers.item_query import build_key_sql, build_label_sql
-from ordinate.readers.text_lines import format_excerpt
-
-if TYPE_CHECKING:
-    from ordinate.readers.file_formats import FileSource
 
 MOST_FILES_NAMED = 3
 NO_QUOTES = "The quotes of this file are characters like others, it seems: pass --quote none."
@@ -47,7 +44,7 @@ def _name_sources(message: str, reader: FileReader) -> str:
     """Return where items were read from, if a message does not say."""
     names = [source.name for source in reader.sources]
     more = ", …" if len(names) > MOST_FILES_NAMED else ""
-    told = any(name in message for name in names)
+    told = not names or any(name in message for name in names)
     return "" if told else f" They are from {', '.join(names[:MOST_FILES_NAMED])}{more}."
 
 
@@ -100,18 +97,17 @@ def _suggest_key(reader: FileReader) -> str:
     shared = [x for x in sources[0].columns if all(x in source.columns for source in sources)]
     for column in shared:
         if column not in reader.options.named and all(
-            _is_part_of_key(reader, source, column, key) for source in sources
+            _is_part_of_key(source, column, key) for source in sources
         ):
             return f" With the column {column!r} each row is one item: pass --id {column},{key}."
     return ""
 
 
-def _is_part_of_key(reader: FileReader, source: "FileSource", column: str, key: str) -> bool:
+def _is_part_of_key(source: FileSource, column: str, key: str) -> bool:
     """Tell whether a column that is no id itself is one together with others."""
     both = build_key_sql(source, f"{column},{key}")
     alone = f"count(DISTINCT {build_label_sql(source, column)})"
-    query = f"SELECT count(DISTINCT {both}) = count(*) AND {alone} < count(*) FROM {source.sql}"
-    return bool(read_rows(reader.connection, query, source.name)[0][0])
+    return bool(source.read(f"count(DISTINCT {both}) = count(*) AND {alone} < count(*)")[0][0])
 
 
 # --- a file that cannot be read ------------------------------------------------------------------
@@ -129,84 +125,63 @@ def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
     for source in reader.sources:
         cells = ", ".join(f"max(hash({sql}))" for sql in source.columns.values())  # all are read
         try:
-            read_rows(reader.connection, f"SELECT {cells} FROM {source.sql}", source.name)
+            source.read(cells)
         except BadFile as found:
             return found
     return problem
 
 
 def _explain_file(problem: BadFile, reader: FileReader) -> str:
+    """Return where the first record begins that is none, and the flag that helps."""
     text = reader.texts.get(problem.file)
-    place = None if text is None or "--encoding" in str(problem) else _find_bad_record(text)
-    if text is None or place is None:
+    if text is None or "--encoding" in str(problem):
         return str(problem)
-    state, about_quotes = place
-    remedy = _suggest_lenient(reader)
-    if about_quotes and _is_regular_without_quotes(text):
-        remedy = f" {NO_QUOTES}"
-    return f"{problem.file} cannot be read: {state}.{remedy}"
+    records = _list_records(text, quoted=reader.quoted, strict=True)
+    begin, row = next((x for x in records if not _is_regular(x[1], text)), (0, None))
+    fits_without_quotes = all(_is_regular(x, text) for _, x in _list_records(text, quoted=False))
+    # Where a text is too long for Python's module, it may be nothing but long.
+    is_long = isinstance(row, csv.Error) and "field limit" in str(row) and not fits_without_quotes
+    if row is None or is_long or isinstance(row, UnicodeDecodeError):
+        return str(problem)
+    state = "has a quote that is not closed, or that has text after it"
+    if isinstance(row, list):
+        state = f"has {len(row)} columns, and there should be {len(text.names)}"
+    remedy = f" {NO_QUOTES}" if fits_without_quotes else _suggest_lenient(reader)
+    with text.path.open(encoding="utf-8-sig", newline="") as lines:
+        excerpt = format_excerpt(next(islice(lines, begin - 1, None)).rstrip("\r\n"))
+    return (
+        f"{problem.file} cannot be read: the record that begins in line {begin} ('{excerpt}') "
+        f"{state}.{remedy}"
+    )
 
 
-def _find_bad_record(text: TextLayout) -> tuple[str, bool] | None:
-    """Return where a record begins that is none, with its state, and whether it may be its quotes.
+def _is_regular(row: "list[str] | Exception", text: TextLayout) -> bool:
+    return isinstance(row, list) and len(row) == len(text.names)
 
-    It is the first one that has another number of columns, or quotes that do not close.
+
+def _list_records(
+    text: TextLayout, *, quoted: bool, strict: bool = False
+) -> "Iterator[tuple[int, list[str] | Exception]]":
+    """Yield the records of a text, up to one that cannot be read, and the lines where they begin.
+
+    Nothing stands in an empty line.
     """
-    width = len(text.names)
-    state, is_open = "", True
-    with decode_text(text) as file:
-        lines = _NumberedLines(file)
-        rows = read_cells(lines, text.delimiter, quoted=text.quoted, strict=True)
+    begin = 1
+    with text.path.open(encoding="utf-8-sig", newline="") as lines:
+        rows = read_cells(lines, text.delimiter, quoted=quoted, strict=strict)
         try:
             for row in rows:
-                if row and len(row) != width:
-                    state = f"has {len(row)} columns, and there should be {width}"
-                    is_open = '"' in lines.record
-                    break
-                lines.end_record()
-        except csv.Error as problem:
-            # Where a text is too long for Python's module, it may be nothing but long.
-            if "field limit" not in str(problem) or _is_regular_without_quotes(text):
-                state = "has a quote that is not closed, or that has text after it"
-        except UnicodeDecodeError:
-            return None
-    if not state:
-        return None
-    excerpt = format_excerpt(lines.record.splitlines()[0])
-    return f"the record that begins in line {lines.begin} ('{excerpt}') {state}", is_open
-
-
-class _NumberedLines:
-    """The lines of a file, and those of the record that is being read."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.lines, self.begin, self.count, self.record = iter(lines), 1, 0, ""
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self.lines:
-            self.count += 1
-            self.record += line
-            yield line
-
-    def end_record(self) -> None:
-        """Say that the next line begins a record."""
-        self.begin, self.record = self.count + 1, ""
-
-
-def _is_regular_without_quotes(text: TextLayout) -> bool:
-    """Tell whether all lines have as many columns as the first, if quotes mean nothing."""
-    with decode_text(text) as lines:
-        rows = read_cells(lines, text.delimiter, quoted=False)
-        try:
-            return all(len(row) == len(text.names) for row in rows if row)
-        except (csv.Error, UnicodeDecodeError):
-            return False
+                if row:
+                    yield begin, row
+                begin = rows.line_num + 1
+        except (csv.Error, UnicodeDecodeError) as problem:
+            yield begin, problem
 
 
 # --- quotes that swallow lines -------------------------------------------------------------------
 
 
-def refuse_stray_quotes(reader: FileReader, source: "FileSource", text: TextLayout) -> None:
+def refuse_stray_quotes(reader: FileReader, source: FileSource, text: TextLayout) -> None:
     """Refuse a file whose quotes hold whole rows: a quote began one text, and another ended it.
 
     Such a text has as many tabs as the rows in it. With other delimiters that may be by chance.
@@ -218,9 +193,9 @@ def refuse_stray_quotes(reader: FileReader, source: "FileSource", text: TextLayo
         f"(contains({sql}, chr(10)) AND {_count_sql(sql, 9)} = {tabs} * {_count_sql(sql, 10)})"
         for sql in source.columns.values()
     )
-    query = f"SELECT row_number() OVER () FROM {source.sql} QUALIFY {swallowed} LIMIT 1"
-    for (row,) in read_rows(reader.connection, query, source.name):
-        line = _find_line_of_row(text, row if reader.options.columns else row + 1)
+    for (row,) in source.read("row_number() OVER ()", f"QUALIFY {swallowed} LIMIT 1"):
+        header = 0 if reader.options.columns else 1
+        *_, (line, _) = islice(_list_records(text, quoted=True), row + header)
         raise BadFile(
             f"{source.name}: the record that begins in line {line} has a text in quotes that holds "
             f"whole rows. {NO_QUOTES} If they are right, pass --quote double.",
@@ -230,15 +205,3 @@ def refuse_stray_quotes(reader: FileReader, source: "FileSource", text: TextLayo
 
 def _count_sql(text: str, character: int) -> str:
     return f"(length({text}) - length(replace({text}, chr({character}), '')))"
-
-
-def _find_line_of_row(text: TextLayout, row: int) -> int:
-    """Return the line where a row begins."""
-    with decode_text(text) as file:
-        lines = _NumberedLines(file)
-        for cells in read_cells(lines, text.delimiter, quoted=True):
-            row -= bool(cells)
-            if not row:
-                break
-            lines.end_record()
-    return lines.begin

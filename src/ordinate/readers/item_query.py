@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,10 @@ from ordinate.readers.duckdb_connection import (
     read_table,
 )
 from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
-from ordinate.readers.file_formats import FileSource
-from ordinate.readers.items import GOLD, NTH, PREDICTED, SUBGROUP, Table
+from ordinate.readers.file_formats import FileReader, FileSource
+from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Table
 
-if TYPE_CHECKING:
-    from ordinate.readers.irregular_lines import Irregularity
-
-LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
+LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
 FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
@@ -51,7 +48,7 @@ class ItemQuery:
 
     sql: str
     name: str
-    own: tuple[str, ...]
+    own: tuple[str, ...] = ()
     keyed: bool = False
 
 
@@ -122,9 +119,10 @@ class FileItems:
     ) -> list[tuple[Any, ...]]:
         place = "id" if part.keyed else "row_number() OVER ()"
         selected = ", ".join(x.to_sql(DUCKDB) for x in shown)
+        order = NTH if self.ordered else "place"
         query = (
             f"SELECT place, {selected} FROM (SELECT *, {place} AS place FROM "
-            f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY place LIMIT {limit}"
+            f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY {order} LIMIT {limit}"
         )
         of_file = f" of {part.name}" if len(self.parts) > 1 else ""
         unit = "id" if part.keyed else "row"
@@ -135,23 +133,19 @@ class FileItems:
 
 
 class QueryPlanner:
-    """Finds the columns in the files, and writes the queries.
-
-    `left_out` counts rows of repeated ids, which are an error without it.
-    """
+    """Finds the columns in the files, and writes the queries."""
 
     def __init__(
         self,
-        connection: Connection,
+        reader: FileReader,
         gold_files: list[FileSource],
         files: list[FileSource],
         columns: LabelColumns,
-        left_out: "list[Irregularity] | None" = None,
     ) -> None:
-        self.connection, self.columns, self.left_out = connection, columns, left_out
+        self.reader, self.columns = reader, columns
         if (columns.id or columns.row_order) and not gold_files:
             raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
-        if columns.row_order and left_out is not None:
+        if columns.row_order and reader.left_out is not None:
             raise BadInput("--lenient leaves rows out, so join the files by --id, not --row-order.")
         if columns.id and columns.row_order:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
@@ -167,7 +161,7 @@ class QueryPlanner:
     def build_items(self) -> "FileItems":
         """Return the items, with one query for each file, or one for files that are joined."""
         ordered = self.columns.groups is not None
-        return FileItems(self.connection, self.build_queries(), ordered)
+        return FileItems(self.reader.connection, self.build_queries(), ordered)
 
     def build_queries(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
@@ -177,27 +171,11 @@ class QueryPlanner:
 
     # --- queries -----------------------------------------------------------------------------
 
-    def _build_extra_sql(self, source: FileSource, name: str, column: str) -> str:
-        if name in LABEL_COLUMNS:
-            return build_label_sql(source, column)
-        sql = resolve_column(source, column)
-        return f"CAST({sql} AS VARCHAR)" if name == SUBGROUP else sql
-
     def _query_single_file(self, source: FileSource) -> ItemQuery:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
-        extras = [
-            f"{self._build_extra_sql(source, n, c)} AS {n}" for n, c in self.columns.extras.items()
-        ]
-        selected = [
-            *own,
-            f"{build_label_sql(source, self.gold)} AS gold",
-            f"{build_label_sql(source, self.predicted)} AS predicted",
-            *extras,
-            *((ROW_NUMBER_SQL,) if self.columns.groups else ()),
-            "true AS in_gold",
-            "true AS in_predicted",
-        ]
-        sql = f"SELECT {', '.join(selected)} FROM {source.sql}"
+        numbered = [ROW_NUMBER_SQL] if self.columns.groups else []
+        joined = ["true AS in_gold", "true AS in_predicted"]
+        sql = select_columns(source, self.list_titles(), *own, *numbered, *joined)
         return ItemQuery(sql, source.name, tuple(source.columns))
 
     def _build_side_sql(self, sources: list[FileSource], column: str, name: str) -> str:
@@ -208,10 +186,10 @@ class QueryPlanner:
             if not self.columns.row_order:
                 selected.append(f"{build_key_sql(source, self._id_column)} AS id")
             selected.append(f"{quote_literal(source.name)} AS {name}_file")
-            for extra, name_in_file in self.columns.extras.items():
-                there = name_in_file in source.columns
-                sql = self._build_extra_sql(source, extra, name_in_file) if there else "NULL"
-                selected.append(f"CAST({sql} AS VARCHAR) AS {extra}")
+            for role, other in self.columns.extras.items():
+                there = other in source.columns
+                sql = build_role_sql(source, role, other) if there else "NULL"
+                selected.append(f"CAST({sql} AS VARCHAR) AS {role}")
             queries.append(f"SELECT {', '.join(selected)} FROM {source.sql}")
         return " UNION ALL ".join(queries)
 
@@ -240,7 +218,7 @@ class QueryPlanner:
         )
 
     def _join_by_row_order(self) -> ItemQuery:
-        rows = [self._count_rows(side) for side in (self.gold_files, self.files)]
+        rows = [sum(x.count_rows() for x in side) for side in (self.gold_files, self.files)]
         name = self.gold_files[0].name
         if rows[0] != rows[1]:
             raise UnequalLengths(
@@ -268,27 +246,37 @@ class QueryPlanner:
         return self.columns.id
 
     def _check_ids(self, sources: list[FileSource], rows: str, label: str) -> str:
-        """Return SQL for the rows of one side, each of which has an id of its own."""
         name = ", ".join(source.name for source in sources)
-        if self.left_out is not None:
-            from ordinate.readers.lenient_files import keep_first_ids  # noqa: PLC0415 - it is rare
-
-            return keep_first_ids(self.connection, rows, label, name, self.left_out)
-        check_ids(self.connection, rows, name, self._id_column)
-        return rows
-
-    def _count_rows(self, sources: list[FileSource]) -> int:
-        counts = (
-            read_rows(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]
-            for s in sources
-        )
-        return sum(counts)
+        return require_ids(self.reader, rows, label, name, self._id_column)
 
 
 def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
     """Return SQL for a column of a file, or say what the file has instead."""
     check_column(source.name, column, source.columns, others)
     return source.columns[column]
+
+
+def select_columns(
+    source: FileSource,
+    columns: Mapping[str, str],
+    *further: str,
+    labels: Collection[str] = LABEL_ROLES,
+) -> str:
+    """Return SQL for the items of a file, with columns by their roles, and further ones."""
+    selected = [
+        f"{build_role_sql(source, role, name, labels)} AS {role}" for role, name in columns.items()
+    ]
+    return f"SELECT {', '.join([*selected, *further])} FROM {source.sql}"
+
+
+def build_role_sql(
+    source: FileSource, role: str, column: str, labels: Collection[str] = LABEL_ROLES
+) -> str:
+    """Return SQL for a column: labels and subgroups as strings, numbers as they stand."""
+    if role in labels:
+        return build_label_sql(source, column)
+    sql = resolve_column(source, column)
+    return f"CAST({sql} AS VARCHAR)" if role == SUBGROUP else sql
 
 
 def build_label_sql(source: FileSource, column: str) -> str:
@@ -318,16 +306,24 @@ def build_key_sql(source: FileSource, column: str) -> str:
     return f"({' || chr(44) || '.join(part.format(sql) for sql in parts)})"
 
 
-def check_ids(connection: Connection, rows: str, name: str, column: str) -> None:
-    """Refuse ids of a query that are missing or occur twice."""
+def require_ids(reader: FileReader, rows: str, label: str, name: str, column: str) -> str:
+    """Return SQL for the rows of a query, each of which has an id of its own.
+
+    Rows without one, and repeated ids, are an error; or they are left out, and counted.
+    """
+    if reader.left_out is not None:
+        from ordinate.readers.irregular_lines import keep_first_ids  # noqa: PLC0415 - it is rare
+
+        return keep_first_ids(reader.connection, rows, label, name, reader.left_out)
     query = (
         f"SELECT id, count(*) FROM ({rows}) GROUP BY id "
         "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
     )
-    for found, times in read_rows(connection, query, name):
+    for found, times in read_rows(reader.connection, query, name):
         if found is None:
             raise BadIds(f"{name}: {times:,} rows have no id in column {column!r}.")
         raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times.")
+    return rows
 
 
 def make_names_distinct(*names: str) -> tuple[str, ...]:

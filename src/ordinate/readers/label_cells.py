@@ -47,7 +47,7 @@ class LabelSpelling:
         """Take labels for missing ones, if such are left out, and count them."""
         if self.left_out is None:
             return False
-        from ordinate.readers.lenient_files import count_off_scale_labels  # noqa: PLC0415 - rare
+        from ordinate.readers.irregular_lines import count_off_scale_labels  # noqa: PLC0415 - rare
 
         self.off_scale.update(map(normalize_label, labels))
         count_off_scale_labels(self.left_out, place, example, count)
@@ -113,7 +113,8 @@ class RowLocator:
             if self.items.keyed:  # the labels of one item are from two files
                 place += f" of {self.find_cells(strange, column(f'{role}_file'), 1)[0][1]}"
             place += f" of column {title!r}"
-            count = self.items.sum_by([role], {"items": COUNT}, column(role).is_in(labels))
+            everywhere = column(role).is_in(labels) & self._is_counted()
+            count = self.items.sum_by([role], {"items": COUNT}, everywhere)
             if not self.spelling.leave_out(labels, place, found, int(count["items"].sum())):
                 raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
 
@@ -138,10 +139,12 @@ class RowLocator:
         self, where: Expression, shown: Expression, limit: int, *also: Expression
     ) -> list[tuple[Any, ...]]:
         """Return the first places of items that count, and what stands there."""
-        where &= self._is_given()
-        if self.weights is not None:
-            where &= column(WEIGHT).to_number() > 0
-        return self.items.find_cells(where, shown, limit, *also)
+        return self.items.find_cells(where & self._is_counted(), shown, limit, *also)
+
+    def _is_counted(self) -> Expression:
+        """Tell whether an item is one of gold, and has a weight."""
+        given = self._is_given()
+        return given if self.weights is None else given & (column(WEIGHT).to_number() > 0)
 
     def _is_given(self) -> Expression:
         """Tell whether an item is one of gold."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ordinate.readers.columns import LabelColumns
 from ordinate.readers.confusion import ConfusionData, ConfusionReader
-from ordinate.readers.duckdb_connection import Watch, connect
+from ordinate.readers.duckdb_connection import Watch
 from ordinate.readers.file_formats import open_sources
 from ordinate.readers.item_query import QueryPlanner, write_disagreements
 from ordinate.readers.label_cells import LabelSpelling
@@ -30,14 +30,10 @@ def count_files(
 
     `check_groups` may refuse the groups that there are, before any label is looked at.
     """
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-        watch(connection),
-    ):
+    with open_sources(columns, watch) as reader:
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
-        planner = QueryPlanner(connection, gold_files, files, columns, reader.left_out)
+        planner = QueryPlanner(reader, gold_files, files, columns)
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
@@ -45,7 +41,7 @@ def count_files(
         data = reading.read(scale, missing)
         if items is not None:
             wrong, unanswered = reading.list_disagreements(data.matrix.scale)
-            write_disagreements(connection, found.parts, wrong, unanswered, items)
+            write_disagreements(reader.connection, found.parts, wrong, unanswered, items)
     names = tuple(source.name for source in (*gold_files, *files))
     return replace(
         data, files=names, notes=(*planner.notes, *data.notes, *reader.describe_left_out())

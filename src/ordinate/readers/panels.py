@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,11 @@ def name_sides(gold: str, systems: Sequence[str]) -> dict[str, str]:
 
 
 class PanelReader:
-    """One run over items that systems predict side by side; `sides` are gold and the systems."""
+    """One run over items that systems predict side by side.
+
+    `sides` are the columns of gold and of the systems, which are called like them unless `systems`
+    names them.
+    """
 
     def __init__(
         self,
@@ -49,17 +54,26 @@ class PanelReader:
         sides: Mapping[str, str],
         others: Mapping[str, str],
         spelling: LabelSpelling,
+        systems: Sequence[str] = (),
     ) -> None:
         self.sides = list(sides)
-        self.systems = tuple(sides.values())[1:]
+        self.systems = tuple(systems or tuple(sides.values())[1:])
         self.cells = CountedCells(items, {**sides, **others}, self.sides, spelling, "compare")
 
-    def read(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
-        """Find the scale, and apply the policy for missing labels."""
+    def read(
+        self,
+        scale: Scale | None,
+        missing: MissingPolicy,
+        explain: Mapping[str, str] = MappingProxyType({}),
+    ) -> Panel:
+        """Find the scale, and apply the policy for missing labels.
+
+        `explain` says why a system predicts nothing, where that is known.
+        """
         cells = self.cells
         scale, levels = cells.encode(scale)
         rows = np.stack([levels[side] for side in self.sides], axis=1).astype(np.int16)
-        refuse_silent_systems(self.systems, rows == len(scale), cells.sums.items, missing)
+        self._refuse_silent_systems(rows == len(scale), missing, explain)
         cells.refuse_missing_clusters(missing)
         rows[cells.alone, 0] = len(scale)  # which leaves the item out
         groups = None
@@ -75,6 +89,17 @@ class PanelReader:
             missing,
             lambda k: cells.find_missing_labels(self.sides[k]),
         )
+
+    def _refuse_silent_systems(
+        self, lacking: NDArray[Any], missing: MissingPolicy, explain: Mapping[str, str]
+    ) -> None:
+        for k, name in enumerate(self.systems, start=1):
+            if missing != "worst" and bool(lacking[:, k].all()):
+                raise MissingLabels(
+                    f"All {int(self.cells.sums.items.sum()):,} predictions of {name} are missing"
+                    f"{explain.get(name, '')}. Leave this system out, or count its items as wrong "
+                    f"with {WORST_HINT}."
+                )
 
 
 def count_table_systems(
@@ -94,20 +119,3 @@ def count_table_systems(
     reading = PanelReader(items, sides, others, LabelSpelling(renamed or {}))
     panel = replace(reading.read(scale, missing), systems=tuple(systems))
     return PanelData(panel, names[GOLD], notes=(*notes, *reading.cells.notes))
-
-
-def refuse_silent_systems(
-    systems: Sequence[str],
-    lacking: NDArray[Any],
-    items: NDArray[Any],
-    missing: MissingPolicy,
-    explain: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse a system that predicts nothing; `explain` says why, where that is known."""
-    for k, name in enumerate(systems, start=1):
-        if missing != "worst" and bool(lacking[:, k].all()):
-            raise MissingLabels(
-                f"All {int(items.sum()):,} predictions of {name} are missing"
-                f"{(explain or {}).get(name, '')}. Leave this system out, or count its items as "
-                f"wrong with {WORST_HINT}."
-            )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
 from ordinate.readers.columns import LabelColumns, ProbabilityColumns
-from ordinate.readers.duckdb_connection import Connection, connect, read_arrays
+from ordinate.readers.duckdb_connection import read_arrays
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_columns import read_labels, read_sources
 from ordinate.readers.item_query import build_number_sql, resolve_column
@@ -56,10 +56,7 @@ def read_probability_rows(
 ) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     notes: list[str] = []
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-    ):
+    with open_sources(columns) as reader:
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
         needed = (columns.gold is not None and fit is None, True)
         gold = [
@@ -67,22 +64,26 @@ def read_probability_rows(
             for source, must in zip(sources, needed, strict=False)
         ]
         labels = [
-            None if name is None else read_labels(connection, [source], name)
+            None if name is None else read_labels([source], name)
             for source, name in zip(sources, gold, strict=True)
         ]
         seen = {label for column in labels if column is not None for label in column}
+        if not seen and len(columns.probabilities) == 1:  # what columns are called says it, too
+            (prefix,) = columns.probabilities
+            named = expand_columns(columns.probabilities, sources[0])
+            seen = {name.removeprefix(prefix) for name in named}
         scale = LabelSpelling({}).find_scale(scale, seen, notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         found = []
         for source, name, column in zip(sources, gold, labels, strict=True):
-            rows = _read_numbers(connection, [source], named)
+            rows = _read_numbers([source], named)
             rows = _check_rows(source, scale, rows, named, renormalize=columns.renormalize)
             levels = np.full(len(rows), len(scale))
             if column is not None:
                 levels = encode_positions(scale, column, f"column {name!r} of {source.name}")
             ids: Sequence[Any] = range(1, len(rows) + 1)
             if columns.id is not None and source is sources[0]:
-                ids = read_labels(connection, [source], columns.id).tolist()
+                ids = read_labels([source], columns.id).tolist()
             found.append(ProbabilityRows(source.name, scale, rows, levels, list(ids)))
     return ProbabilityData(found[0], found[-1], tuple(notes))
 
@@ -106,17 +107,15 @@ def _find_gold(
     return find_column("gold", None, source, notes) if len(usual) == 1 else None
 
 
-def _read_numbers(
-    connection: Connection, sources: list[FileSource], names: Sequence[str]
-) -> Floats:
+def _read_numbers(sources: list[FileSource], names: Sequence[str]) -> Floats:
     """Return columns of numbers, nan where a cell is empty."""
     found = []
     for source in sources:
         raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
         rows = f"SELECT {raw} FROM {source.sql}"
-        refuse_text_cells(connection, rows, tuple(names), source.name)
+        refuse_text_cells(source.connection, rows, tuple(names), source.name)
         numbers = ", ".join(build_number_sql(f"p{k}") for k in range(len(names)))
-        arrays = read_arrays(connection, f"SELECT {numbers} FROM ({rows})", source.name)
+        arrays = read_arrays(source.connection, f"SELECT {numbers} FROM ({rows})", source.name)
         found.append(np.stack([arrays[f"p{k}"] for k in range(len(names))], axis=1))
     return np.concatenate(found)
 
@@ -145,18 +144,15 @@ def read_probability_items(
 ) -> ProbabilityItems:
     """Read gold levels, probabilities, and what else is named, an item at a time."""
     notes: list[str] = []
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-    ):
+    with open_sources(columns) as reader:
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         roles = {"by": columns.by, "groups": columns.groups, "second_rater": columns.second_rater}
         labels = {"gold": gold} | {role: name for role, name in roles.items() if name is not None}
         weights = [columns.weights] if columns.weights else []
-        table = read_sources(connection, sources, weights, list(labels.values()))
-        rows = _read_numbers(connection, sources, named)
+        table = read_sources(sources, weights, list(labels.values()))
+        rows = _read_numbers(sources, named)
         notes += reader.describe_left_out()
     arguments: dict[str, Any] = {
         **{role: table.labels[name] for role, name in labels.items()},

@@ -11,8 +11,8 @@ from typing import Any
 from ordinate.errors import BadOption
 from ordinate.readers.column_names import find_column
 from ordinate.readers.columns import LabelColumns, RegressionColumns
-from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
-from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.duckdb_connection import Watch, quote_literal, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
 from ordinate.readers.items import (
     CLUSTER,
@@ -88,14 +88,11 @@ def sum_files(
     """
     checked = _check_constants(constants or {})
     require_both_bounds(columns.lower, columns.upper)
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-        watch(connection),
-    ):
+    with open_sources(columns, watch) as reader:
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        planner = _plan_queries(connection, gold_files, reader.describe_files(paths), columns)
-        connection.execute("SET TimeZone='UTC'")  # times without a zone are all of the same one
+        planner = _plan_queries(reader, gold_files, reader.describe_files(paths), columns)
+        # Times without a zone are all of the same one.
+        reader.connection.execute("SET TimeZone='UTC'")
         sides = SIDES if gold_files else FILE_SIDES
         items, titles = planner.build_items(), planner.list_titles()
         reading = _RegressionReader(items, titles, sides | BOUNDS, histogram=histogram)
@@ -144,7 +141,7 @@ def _check_constants(given: Mapping[str, float | None]) -> dict[str, float | Non
 
 
 def _plan_queries(
-    connection: Connection,
+    reader: FileReader,
     gold_files: list[FileSource],
     files: list[FileSource],
     columns: RegressionColumns,
@@ -173,7 +170,7 @@ def _plan_queries(
         [replace(x, numbers=x.numbers - {target, predicted}) for x in sources]
         for sources in (gold_files, files)
     )
-    planner = QueryPlanner(connection, gold, guesses, label_columns)
+    planner = QueryPlanner(reader, gold, guesses, label_columns)
     planner.notes += notes
     return planner
 

@@ -18,7 +18,6 @@ from ordinate.readers.columns import LabelColumns
 from ordinate.readers.duckdb_connection import (
     Connection,
     Watch,
-    connect,
     quote_literal,
     read_arrays,
     read_rows,
@@ -72,17 +71,13 @@ def count_probabilities(
     rows_per_block: int = ROWS_PER_BLOCK,
 ) -> ReliabilityData:
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
-    with (
-        connect() as connection,
-        open_sources(connection, columns) as reader,
-        watch(connection),
-    ):
+    with open_sources(columns, watch) as reader:
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
         named_columns = replace(columns, predicted=found[0], probabilities=found)
         others = [_drop_columns(source, found) for source in gold_files]
-        planner = QueryPlanner(connection, others, files, named_columns, reader.left_out)
+        planner = QueryPlanner(reader, others, files, named_columns)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         titles = {GOLD: planner.gold, **weight}

@@ -3,82 +3,67 @@
 One bad line does not spoil the others, as it would for a reader of tables.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from ordinate.errors import BadInput, replace_control_characters
-from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.errors import BadInput
+from ordinate.readers.duckdb_connection import quote_literal, read_rows
 from ordinate.readers.file_formats import (
-    FORMATS_BY_SUFFIX,
     HEAD_BYTES,
     FileReader,
-    detect_compression,
+    FileSource,
+    TextLayout,
     detect_delimiter,
-    open_unpacked,
-    refuse_duplicate_files,
+    read_cells,
+)
+from ordinate.readers.irregular_lines import (
+    INVALID_BYTE_MARK,
+    Irregularity,
+    IrregularityKind,
+    build_kind_sql,
+    count_irregular_lines,
 )
 
 BLOCK_CHARACTERS = 1 << 25  # characters given to the engine at a time
-LONGEST_EXCERPT = 60  # characters of a line that is shown
 FIRST_LINES = 20  # lines by which a file is recognised
-INVALID_BYTE_MARK = "\U0010ffff"  # no character; stands where bytes are not UTF-8
-ESCAPED_BYTES = re.compile("[\udc80-\udcff]")  # such bytes, as Python keeps them
+ESCAPED_BYTES = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python keeps them
 ODD_QUOTES_SQL = "(length(text) - length(replace(text, '\"', ''))) % 2 = 1"  # the number of quotes
-
-NamedFile = tuple[str, Path]  # what people call a file, and where it is
 
 
 class LineReader(FileReader):
-    """Finds gold and runs, and keeps the lines of one file at a time in the engine."""
+    """Reads text files line by line, and leaves out bad lines.
 
-    def find_gold(self, pattern: str) -> NamedFile:
-        """Return the one file of gold."""
-        files = self.find_files(pattern)
-        if len(files) > 1:
-            raise BadInput(f"Gold is one file, and {pattern} fits {len(files)}.")
-        return files[0]
+    The engine keeps the lines of one file at a time: `lines` as they stand, and `split_lines`.
+    """
 
-    def find_runs(self, texts: list[str], gold: Path) -> tuple[list[NamedFile], list[str]]:
-        """Return the files of names, patterns and folders, and those of them that are gold."""
-        named = [file for text in texts for file in self._find_runs_of_pattern(text, gold)]
-        same = [name for name, path in named if path.resolve() == gold.resolve()]
-        found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
-        refuse_duplicate_files(found, "name each run once")
-        if not found:
-            besides = f" besides the gold file {same[0]}" if same else ""
-            raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
-        return found, same
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.left_out: list[Irregularity] = []
 
-    def _find_runs_of_pattern(self, text: str, gold: Path) -> list[NamedFile]:
-        """Return the files of one name, pattern or folder."""
-        named = self.find_files(text)
-        if named[0][0] != text or not named[0][1].is_dir():
-            files = [(name, path) for name, path in named if not path.is_dir()]
-        else:
-            files = _list_folder(named[0][1])
-        alone = [name for name, _ in files] == [text]
-        if not alone and all(path.resolve() == gold.resolve() for _, path in files):
-            raise BadInput(f"There are no runs in {text}: it has no files besides gold.")
-        return files
+    def describe_delimited(self, name: str, path: Path, delimiter: str) -> FileSource:
+        """Keep the good lines of a file in the engine, and count the others."""
+        first = self.store_lines(name, path)
+        delimiter = delimiter or self.detect_delimiter(first)
+        rows = list(read_cells(first[:1], delimiter, quoted=self.quoted))
+        text = self.name_columns(name, TextLayout(path, delimiter, rows))
+        width = len(text.names)
+        self.split_lines(delimiter, width, header=not self.options.columns)
+        checked = check_split_lines(width)
+        self.left_out += count_irregular_lines(self.connection, checked, name)
+        table = f"lines_{len(self.sources)}"
+        good = f"SELECT line, fields FROM ({checked}) WHERE kind IS NULL ORDER BY line"
+        read_rows(self.connection, f"CREATE TEMP TABLE {table} AS {good}", name)
+        fields = {column: f"nullif(fields[{k}], '')" for k, column in enumerate(text.names, 1)}
+        return FileSource(self.connection, name, table, fields)
 
-    # --- lines -------------------------------------------------------------------------------
-
-    def resolve_text(self, name: str, given: Path) -> tuple[Path, str]:
-        """Return where the text of a file lies in UTF-8, and how it is compressed."""
-        try:
-            path = self.resolve_plain_file(given)
-            return self.convert_to_utf8(name, path, detect_compression(name, path))
-        except OSError as problem:
-            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
-
-    def store_lines(self, name: str, path: Path, compression: str) -> list[str]:
+    def store_lines(self, name: str, path: Path) -> list[str]:
         """Keep the lines of a file in the engine, as `lines`, and return the first of them."""
         self.connection.execute("CREATE OR REPLACE TEMP TABLE lines (line BIGINT, text VARCHAR)")
         first: list[str] = []
         count = 0
-        for block in _read_blocks(path, compression):
+        for block in _read_blocks(path):
             if not first:
                 first = _take_first_lines(name, block)
             self.connection.execute(
@@ -90,6 +75,12 @@ class LineReader(FileReader):
         if not first:
             raise BadInput(f"{name} is empty.")
         return first
+
+    def detect_delimiter(self, first: list[str]) -> str:
+        """Return what separates the columns of the first lines, of which some may be bad."""
+        if 2 * sum("\t" in line for line in first) > len(first):
+            return "\t"
+        return detect_delimiter([line[:HEAD_BYTES] for line in first], quoted=self.quoted)
 
     def split_lines(self, delimiter: str, width: int | None, *, header: bool) -> None:
         """Cut the lines into columns, as `split_lines`, without their header.
@@ -134,25 +125,17 @@ class LineReader(FileReader):
             "SELECT line, text FROM spans ANTI JOIN joined USING (span)"
         )
 
-    def detect_delimiter(self, given: Path, first: list[str]) -> str:
-        """Return what separates columns: as declared, by the file's name, or by its first lines."""
-        suffixes = [FORMATS_BY_SUFFIX.get(suffix.lower()) for suffix in given.suffixes]
-        tabs = sum("\t" in line for line in first)
-        if self.delimiter is not None:
-            return self.delimiter
-        if "tsv" in suffixes or 2 * tabs > len(first):
-            return "\t"
-        return detect_delimiter([line[:HEAD_BYTES] for line in first], quoted=self.quoted)
 
-
-def _read_blocks(path: Path, compression: str) -> Iterator[str]:
-    """Return the text in blocks of complete lines, whatever their ends."""
-    with (
-        open_unpacked(path, compression) as raw,
-        io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
-    ):
-        while block := text.read(BLOCK_CHARACTERS) + text.readline():
-            yield ESCAPED_BYTES.sub(INVALID_BYTE_MARK, block)
+def check_split_lines(width: int) -> str:
+    """Return SQL for the lines that were split, with their kind where they are irregular."""
+    kind = build_kind_sql(
+        {
+            IrregularityKind.ENCODING: f"contains(text, {quote_literal(INVALID_BYTE_MARK)})",
+            IrregularityKind.QUOTES: "fields IS NULL",
+            IrregularityKind.COLUMNS: f"len(fields) <> {width}",
+        }
+    )
+    return f"SELECT *, {kind} AS kind FROM split_lines"
 
 
 def build_split_sql(delimiter: str, *, quoted: bool = True) -> str:
@@ -170,12 +153,11 @@ def build_split_sql(delimiter: str, *, quoted: bool = True) -> str:
     )
 
 
-def _list_folder(folder: Path) -> list[NamedFile]:
-    try:
-        files = sorted(path for path in folder.iterdir() if path.is_file())
-    except OSError as problem:
-        raise BadInput(f"{folder} cannot be read: {problem.strerror}.") from None
-    return [(str(path), path) for path in files if not path.name.startswith(".")]
+def _read_blocks(path: Path) -> Iterator[str]:
+    """Return the text in blocks of complete lines, whatever their ends."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as text:
+        while block := text.read(BLOCK_CHARACTERS) + text.readline():
+            yield ESCAPED_BYTES.sub(INVALID_BYTE_MARK, block)
 
 
 def _take_first_lines(name: str, block: str) -> list[str]:
@@ -183,13 +165,3 @@ def _take_first_lines(name: str, block: str) -> list[str]:
     if "\0" in block[:HEAD_BYTES]:
         raise BadInput(f"{name} is a binary file, not TSV or CSV.")
     return [line for line in block.lstrip("\n").split("\n", FIRST_LINES)[:FIRST_LINES] if line]
-
-
-def format_excerpt(text: str) -> str:
-    r"""Return a line as a report shows it, with its tabs.
-
-    >>> print(format_excerpt("T1\tid 7\tB1"))
-    T1\tid 7\tB1
-    """
-    line = replace_control_characters(text[: LONGEST_EXCERPT + 1].replace("\t", "\\t"))
-    return line if len(line) <= LONGEST_EXCERPT else line[: LONGEST_EXCERPT - 1] + "…"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
 from ordinate.models.target_scaling import is_constant
 from ordinate.readers.duckdb_connection import write_frame
-from ordinate.readers.numeric_table import read_numeric_table
+from ordinate.regress.numeric_table import read_numeric_table
 
 Floats = NDArray[np.float64]
 

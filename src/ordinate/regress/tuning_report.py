@@ -1,7 +1,7 @@
 """What is particular about the report of tuning a regression model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.regress.duplicate_rows import LeakageReport
 from ordinate.regress.settings import Settings
 from ordinate.render import Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_interval_head
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.residuals import analyse_residuals
 from ordinate.search.tuning_result import HeldOutResult, TaskReport
 from ordinate.search.tuning_text import build_summary_blocks
 
@@ -191,6 +193,29 @@ class RegressionReport(TaskReport):
             return f"{said} have no end on {test.name}, so that they hold anything."
         held = 100 * test.evaluation.prediction_intervals["interval_coverage"].value
         return f"{said} hold {held:.1f} % of {test.n:,} targets of {test.name}."
+
+    def list_test_estimates(
+        self, result: "TuningResult", test: HeldOutResult
+    ) -> dict[str, Estimate]:
+        """Return the RMSE of all finalists on a test."""
+        if test.comparison is None:
+            return super().list_test_estimates(result, test)
+        return {name: found["rmse"] for name, found in test.comparison.models.items()}
+
+    def list_test_charts(self, result: "TuningResult") -> list[Chart]:
+        """Return metrics, errors and prediction intervals of the winner on each test."""
+        charts = []
+        for test in result.tests:
+            if test.evaluation is not None and test.columns:
+                predicted = test.columns["predictions"][result.winner.name]
+                rows = test.columns["rows"]
+                found = analyse_residuals(
+                    test.columns["targets"], predicted, unit=self.unit, rows=rows
+                )
+                whole = replace(test.evaluation, parts=(found,))
+                variant = test.name if len(result.tests) > 1 else ""
+                charts += [replace(chart, variant=variant) for chart in whole.list_charts()]
+        return charts
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return what intervals take for one, and how saved models were fitted."""

@@ -1,12 +1,18 @@
 """Showing it: a result says what it is made of, and a renderer writes that down."""
 
 import json
+import os
 import shutil
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
-from ordinate.render import csv_records, html, latex, markdown, text
+from ordinate.render import csv_records, latex, markdown, text
 from ordinate.render.document import Block, Document, Grid
+
+if TYPE_CHECKING:
+    from ordinate.render.charts import Chart
+
+Drawings = Literal["none", "plain", "coloured"]  # on a terminal
 
 __all__ = [
     "FORMATS_BY_SUFFIX",
@@ -15,8 +21,8 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
+    "find_drawings",
     "find_terminal_width",
-    "html",
     "render",
 ]
 
@@ -33,9 +39,21 @@ class Renderable(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, nan as None."""
 
+    def make_charts(self) -> "Iterable[Chart]":
+        """Return the views, made as they are asked for."""
+
+    def list_charts(self) -> "list[Chart]":
+        """Return the views."""
+
 
 def _render_json(result: Renderable) -> str:
     return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def _render_html(result: Renderable) -> str:
+    from ordinate.render.html_page import render_page  # noqa: PLC0415 - start-up: others draw nothing
+
+    return render_page(result)
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {
@@ -44,7 +62,7 @@ RENDERERS: dict[str, Callable[[Any], str]] = {
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),
-    "html": lambda result: html.render_page(result.document()),
+    "html": _render_html,
 }
 FORMATS_BY_SUFFIX = {
     ".txt": "text",
@@ -62,17 +80,36 @@ def render(
     *,
     width: int | None = None,
     details: bool | None = None,
+    drawings: Drawings = "none",
 ) -> str:
     """Return a result in one of the formats of `RENDERERS`.
 
     Text keeps to a width if there is one, at the price of columns and, unless they are asked for,
-    of details; other formats are always whole.
+    of details; other formats are always whole. A terminal may have drawings.
     """
     if report_format == "text":
         return text.render(
-            result.document(), width, details=width is None if details is None else details
+            result.document(),
+            width,
+            details=width is None if details is None else details,
+            illustrator=None if drawings == "none" else _make_illustrator(result, drawings),
         )
     return RENDERERS[report_format](result)
+
+
+def _make_illustrator(result: Renderable, drawings: Drawings) -> text.Illustrator:
+    from ordinate.render.terminal_charts import Illustrator  # noqa: PLC0415 - start-up: files have none
+
+    return Illustrator(result.make_charts, colours=drawings == "coloured")
+
+
+def find_drawings(stream: TextIO) -> Drawings:
+    """Return what a stream can show: nothing but text unless it is a terminal."""
+    encoding = (stream.encoding or "").lower().replace("-", "")
+    if not stream.isatty() or encoding != "utf8" or os.environ.get("TERM") == "dumb":
+        return "none"
+    many = "256color" in os.environ.get("TERM", "") or "COLORTERM" in os.environ
+    return "coloured" if many and not os.environ.get("NO_COLOR") else "plain"
 
 
 def find_terminal_width() -> int:

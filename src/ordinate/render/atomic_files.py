@@ -16,6 +16,16 @@ UNLOCKED_PREFIX = (
 )
 
 
+def find_target(path: str | Path, *, force: bool) -> Path:
+    """Return the file that a path leads to, unless it exists and is not to be overwritten."""
+    target = Path(path)
+    with report_write_errors(target):
+        exists, target = target.exists(), target.resolve()
+    if exists and not force:
+        raise BadOutput(f"{shorten(str(path))} exists. Pass force=True to overwrite it.")
+    return target
+
+
 @contextmanager
 def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path]:
     """Give an empty temporary file beside the path; it takes the path's place when all went well.

@@ -1,8 +1,8 @@
 """A document: what a report says and in which order, before anybody decides how to write it."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ordinate.errors import replace_control_characters
@@ -16,7 +16,9 @@ NOTES_TITLE = "Notes"
 class Grid:
     """A table of cells; the first `left` columns are words, the others numbers.
 
-    `optional` names the columns that a narrow terminal may do without, the least needed first.
+    `optional` names the columns that a narrow terminal may do without, the least needed first;
+    the last `totals` rows stay last, however the others are sorted. `view` is the name and the
+    variant of the chart that shows the same.
     """
 
     title: str
@@ -24,6 +26,8 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
     left: int = 1
     optional: tuple[str, ...] = ()
+    totals: int = 0
+    view: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Take out of the title what could drive a terminal."""
@@ -38,12 +42,32 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Variants:
+    """Sentences and grids by metric: a page shows those of the metric that is chosen on it.
+
+    Where nobody can choose, they are those of the first; the others are never made there.
+    """
+
+    metrics: tuple[str, ...]
+    make: "Callable[[str], list[str | Grid]]"
+
+    def get_first(self) -> "list[str | Grid]":
+        """Return what is shown where nobody can choose."""
+        return self.make(self.metrics[0])
+
+    def map(self, change: "Callable[[str | Grid], str | Grid]") -> "Variants":
+        """Return the same with every sentence and grid changed."""
+        return Variants(self.metrics, lambda metric: [change(x) for x in self.make(metric)])
+
+
+@dataclass(frozen=True)
 class Document:
     """A report: the verdict answers what was asked, blocks show it, notes say how it was found.
 
-    Blocks are sentences, grids and sections. A section is a document: its verdict and its blocks
-    are read in its place, its notes at the end of the whole report. Details are blocks that files
-    have, and a terminal on demand.
+    Blocks are sentences, grids, variants of these and sections. A section is a document: its
+    verdict and its blocks are read in its place, its notes at the end of the whole report. Details
+    are blocks that files have, and a terminal on demand. `verdicts` answer by other metrics, too;
+    the verdict is the first of them.
     """
 
     title: str
@@ -51,6 +75,7 @@ class Document:
     verdict: str = ""
     notes: tuple[str, ...] = ()
     details: "tuple[Block, ...]" = ()
+    verdicts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""
@@ -65,9 +90,18 @@ class Document:
         """Yield the sentences and grids above the notes, those of sections in their places."""
         if self.verdict:
             yield self.verdict
+        for block in self.list_blocks(details=details):
+            if isinstance(block, Variants):
+                yield from filter(None, block.get_first())
+            else:
+                yield block
+
+    def list_blocks(self, *, details: bool = True) -> "Iterator[str | Grid | Variants]":
+        """Yield what stands between verdict and notes, with all variants."""
         for block in (*self.blocks, *(self.details if details else ())):
             if isinstance(block, Document):
-                yield from block.list_body(details=details)
+                yield from filter(None, [block.verdict])
+                yield from block.list_blocks(details=details)
             elif block:
                 yield block
 
@@ -78,7 +112,7 @@ class Document:
         return list(dict.fromkeys(replace_control_characters(note) for note in notes if note))
 
 
-Block: TypeAlias = str | Grid | Document
+Block: TypeAlias = str | Grid | Variants | Document
 
 
 def format_cell(cell: Cell, digits: int = 3) -> str:

@@ -1,7 +1,7 @@
 """Estimates as people read them: values, confidence intervals, p-values."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ordinate.inference import Estimate
@@ -33,6 +33,23 @@ def format_headline(value: str, interval: str | None, level: float | None) -> st
     if interval is None or level is None:
         return value
     return f"{value} ({format_interval_head(level)} {interval})"
+
+
+def format_value_with_interval(
+    found: Estimate,
+    level: float | None,
+    unit: str | None = None,
+    format_value: Callable[[float], str] = format_cell,
+) -> str:
+    """Return a value as a detail of a chart states it, with its unit and its interval.
+
+    >>> format_value_with_interval(Estimate(8.66, 8.0, 9.5, "t"), 0.95, "kg")
+    '8.660 kg (95 % CI 8.000 to 9.500)'
+    """
+    value = f"{format_value(found.value)} {unit}" if unit else format_value(found.value)
+    if math.isnan(found.low) or math.isnan(found.high):
+        return value
+    return format_headline(value, f"{format_value(found.low)} to {format_value(found.high)}", level)
 
 
 def format_count(n: float, noun: str = "item", plural: str | None = None) -> str:

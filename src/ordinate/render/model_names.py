@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ordinate.render.document import Block, Document, Grid
+from ordinate.render.document import Block, Document, Grid, Variants
 
 MODEL_NAME = re.compile(r"(?:(?P<features>.+)-)?(?P<model_type>\w+)-(?P<digest>[0-9a-f]{12})")
 DIGEST_DIGITS = 4  # that tell models of one type and feature set apart
@@ -48,11 +48,9 @@ def _rename(document: Document, names: Mapping[str, str]) -> Document:
     def rename(text: str) -> str:
         return pattern.sub(lambda match: names[match[0]], text)
 
-    def rename_block(block: Block) -> Block:
+    def rename_leaf(block: str | Grid) -> str | Grid:
         if isinstance(block, str):
             return rename(block)
-        if isinstance(block, Document):
-            return _rename(block, names)
         rows = tuple(
             tuple(rename(cell) if isinstance(cell, str) else cell for cell in row)
             for row in block.rows
@@ -65,10 +63,16 @@ def _rename(document: Document, names: Mapping[str, str]) -> Document:
             optional=tuple(map(rename, block.optional)),
         )
 
+    def rename_block(block: Block) -> Block:
+        if isinstance(block, Document):
+            return _rename(block, names)
+        return block.map(rename_leaf) if isinstance(block, Variants) else rename_leaf(block)
+
     return replace(
         document,
         title=rename(document.title),
         verdict=rename(document.verdict),
+        verdicts={metric: rename(text) for metric, text in document.verdicts.items()},
         blocks=tuple(map(rename_block, document.blocks)),
         notes=tuple(map(rename, document.notes)),
     )

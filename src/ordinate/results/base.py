@@ -1,13 +1,10 @@
 """What every result can do: name itself in a line, show itself, become a frame, be saved."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 
@@ -18,10 +15,14 @@ from ordinate.render import (
     Document,
     csv_records,
     find_terminal_width,
-    html,
     render,
 )
-from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file, report_write_errors
+from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
+from ordinate.render.charts import Chart
+from ordinate.render.frames import make_frame
+
+if TYPE_CHECKING:
+    from ordinate.render.matplotlib_charts import Display
 
 SCHEMA = 1
 BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
@@ -57,6 +58,44 @@ class Result(ABC):
         """Return flat records by the name of their table."""
         return {self.table_name: self.rows()}
 
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the views of the result, best made one by one, as they are asked for."""
+        return ()
+
+    @final
+    def list_charts(self) -> list[Chart]:
+        """Return the views of the result; those of one name are variants of each other."""
+        return list(self.make_charts())
+
+    def get_chart(self, name: str | None = None, variant: str | None = None) -> Chart:
+        """Return a view by its name, and by its variant where there are several.
+
+        Without a name it is the first view.
+        """
+        for chart in self.make_charts():
+            if name in {None, chart.name} and variant in {None, chart.variant}:
+                return chart
+        charts = self.list_charts()
+        named = [x for x in charts if x.name == name]
+        known = dict.fromkeys(x.variant if named else x.name for x in named or charts)
+        what = f"chart {name!r} of {variant!r}" if named else f"chart {name!r}"
+        raise BadOption(f"There is no {what}. There are: {', '.join(known) or 'none'}.")
+
+    def plot(
+        self, name: str | None = None, variant: str | None = None, *, ax: Any = None
+    ) -> "Display":
+        """Draw a view with matplotlib, the first one unless a name is given.
+
+        `ax` is a subplot, or one for each panel; without it the view has a figure of its own. The
+        display has `figure_`, `ax_` and `frame()`, as those of scikit-learn, and `save`.
+        """
+        chart = self.get_chart(name, variant)
+        try:
+            from ordinate.render import matplotlib_charts
+        except ImportError:
+            raise MissingExtra("Plotting needs matplotlib: pip install 'ordinate[plot]'") from None
+        return matplotlib_charts.draw(chart, ax)
+
     def __repr__(self) -> str:
         title = self.document().title
         shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"
@@ -74,7 +113,9 @@ class Result(ABC):
         return hash(repr(self))
 
     def _repr_html_(self) -> str:
-        return html.render(self.document())
+        from ordinate.render.html import render_piece  # noqa: PLC0415 - start-up: notebooks alone need it
+
+        return render_piece(self.document(), self.list_charts())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
@@ -103,15 +144,11 @@ class Result(ABC):
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the report to a file, in the format that its suffix names, whole or not at all."""
-        target = Path(path)
-        report_format = FORMATS_BY_SUFFIX.get(target.suffix.lower())
+        report_format = FORMATS_BY_SUFFIX.get(Path(path).suffix.lower())
         if report_format is None:
             known = ", ".join(FORMATS_BY_SUFFIX)
             raise BadOutput(f"{shorten(str(path))} has no known suffix. There are: {known}.")
-        with report_write_errors(target):
-            exists, target = target.exists(), target.resolve()
-        if exists and not force:
-            raise BadOutput(f"{shorten(str(path))} exists. Pass force=True to overwrite it.")
+        target = find_target(path, force=force)
         # The same bytes on every machine; labels may have half a character, which no file can.
         content = render(self, report_format).encode(errors="replace")
         with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
@@ -122,51 +159,6 @@ class Result(ABC):
         if name not in tables:
             raise BadOption(f"There is no table {name!r}. There are: {', '.join(tables)}.")
         return tables[name]
-
-
-# --- frames --------------------------------------------------------------------------------------
-
-
-def make_frame(records: list[Record], backend: str | None = None) -> Any:
-    """Return records as a frame: of the backend, or of the first that is installed."""
-    name = _find_backend() if backend is None else backend
-    if name not in _FRAME_MAKERS:
-        raise BadOption(f"There is no backend {name!r}. There are: {', '.join(_FRAME_MAKERS)}.")
-    try:
-        library = import_module(name)
-    except ImportError:
-        raise MissingExtra(f"A frame of {name} needs it: pip install {name}") from None
-    return _FRAME_MAKERS[name](library, _collect_columns(records))
-
-
-_FRAME_MAKERS: dict[str, Callable[[Any, dict[str, list[Any]]], Any]] = {
-    "pandas": lambda pandas, columns: pandas.DataFrame(columns),
-    "polars": lambda polars, columns: polars.DataFrame(columns, strict=False),
-    "pyarrow": lambda pyarrow, columns: pyarrow.table(columns),
-}
-
-
-def _find_backend() -> str:
-    found = next((name for name in _FRAME_MAKERS if find_spec(name)), None)
-    if found is None:
-        known = ", ".join(_FRAME_MAKERS)
-        raise MissingExtra(f"A frame needs one of {known}: pip install {next(iter(_FRAME_MAKERS))}")
-    return found
-
-
-def _collect_columns(records: list[Record]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(key for record in records for key in record)
-    return {name: _unify_column([record.get(name) for record in records]) for name in names}
-
-
-def _unify_column(values: list[Any]) -> list[Any]:
-    """Return a column of one type: numbers, booleans, or strings; nan is missing."""
-    plain = [x.item() if isinstance(x, np.generic) else x for x in values]
-    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in plain]
-    types = {type(x) for x in cells if x is not None}
-    if types <= {bool} or all(issubclass(x, (int, float)) and x is not bool for x in types):
-        return cells
-    return [None if x is None else str(x) for x in cells]
 
 
 # --- records and plain values --------------------------------------------------------------------

@@ -26,6 +26,7 @@ from ordinate.metrics import Metric
 from ordinate.metrics.calibration import count_ordered_pairs
 from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TERMS, decompose_score
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_interval_head, format_p_value
 from ordinate.results.arguments import (
@@ -248,6 +249,12 @@ class Calibration(Result):
             "dropped": summary.dropped,
             "notes": list(self.notes),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the reliability of each event "gold is at most level k"."""
+        from ordinate.results.calibration_charts import chart_calibration  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_calibration(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics, bins, levels, terms of the scores, and the events with curves."""

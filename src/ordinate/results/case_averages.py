@@ -1,7 +1,7 @@
 """Averages over cases: each metric's mean over topics, prompts or writers, and each case."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from ordinate.inference.case_averages import (
 )
 from ordinate.metrics import Metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.base import (
     SCHEMA,
     Origin,
@@ -209,6 +210,12 @@ class CaseAverages(Result):
             "scale": None if scale is None else [to_json_label(label) for label in scale],
             "metrics": {name: score.describe_case(place) for name, score in self.metrics.items()},
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return each case with its interval, beside the mean over all."""
+        from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_cases(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric: its mean over cases."""

@@ -19,6 +19,7 @@ from ordinate.inference.paired_tests import (
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
@@ -161,6 +162,12 @@ class Comparison(Result):
             "tests": to_plain(self.tests),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return leaderboards, differences and significance of pairs, and rankings by metric."""
+        from ordinate.results.comparison_charts import chart_comparison  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_comparison(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the systems, the pairs and the tests of named pairs."""
@@ -334,8 +341,7 @@ def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestR
         "stuart_maxwell": lambda: stuart_maxwell_test(pairs.predictions),
     }
     if pairs.groups is not None:
-        note = "it takes items as independent, and they come in clusters"
-        return {name: TestResult(math.nan, note=note) for name in tests}
+        return {name: TestResult(math.nan, note="items come in clusters") for name in tests}
     if not pairs.has_integer_weights:
         return {name: TestResult(math.nan, note="the weights are no counts") for name in tests}
     results = {}

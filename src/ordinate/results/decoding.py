@@ -1,6 +1,7 @@
 """Decoding: decoded levels beside argmax, what they gain on a metric, and what they cost."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
     format_count,
@@ -122,6 +124,12 @@ class Decoding(Result):
         boards = {} if self.comparison is None else self.comparison.leaderboards
         return {name: compare_with_argmax(board) for name, board in boards.items()}
 
+    def make_charts(self) -> Iterable[Chart]:
+        """Return both decision rules on each metric, and how often they give each level."""
+        from ordinate.results.decoding_charts import chart_decoding  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_decoding(self)
+
     def rows(self) -> list[Record]:
         """Return one flat record for each metric; without gold, one that says what was decoded."""
         head = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
@@ -220,14 +228,18 @@ class Decoding(Result):
             counts["gold_share_in_fit"] = self.decoder.shares_
         return counts
 
-    def _levels(self) -> Grid:
+    def compute_level_shares(self) -> dict[str, Levels]:
+        """Return how often each level is given: by argmax, decoded, and in gold of the fit."""
         counts, n = self._counts(), max(1, len(self.decoded))
-        shares = [counts[ARGMAX] / n, counts[DECODED] / n]
+        shares: dict[str, Levels] = {name: counts[name] / n for name in (ARGMAX, DECODED)}
         gold = counts.get("gold_share_in_fit")
-        header = ("level", ARGMAX, DECODED, *(() if gold is None else ("gold in fit",)))
-        columns = [*shares, *(() if gold is None else (gold,))]
+        return shares if gold is None else shares | {"gold in fit": gold}
+
+    def _levels(self) -> Grid:
+        shares = self.compute_level_shares()
         rows = tuple(
-            (name, *(format_percent(column[k]) for column in columns))
+            (name, *(format_percent(column[k]) for column in shares.values()))
             for k, name in enumerate(self.scale.names)
         )
-        return Grid(f"How often each level is given, in {self.source}", header, rows)
+        title = f"How often each level is given, in {self.source}"
+        return Grid(title, ("level", *shares), rows)

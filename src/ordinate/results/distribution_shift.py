@@ -1,7 +1,7 @@
 """Distribution shift: a shifted test set and one from where the training data came from."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import estimate_difference
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
     format_difference,
@@ -87,6 +88,12 @@ class ShiftEvaluation(Result):
             "differences": to_plain(self.differences),
             "shifts": to_plain(self.shifts),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return both sets on each metric, and how far each column is shifted."""
+        from ordinate.results.distribution_shift_charts import chart_shift  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_shift(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics of both sets, and how far each column is shifted."""

@@ -16,6 +16,7 @@ from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -238,6 +239,12 @@ class Evaluation(Result):
             "probabilities": to_plain(self.probabilities),
             "source": self.origin.to_dict(),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return metrics beside baselines, the confusion matrix, distances, levels, subgroups."""
+        from ordinate.results.evaluation_charts import chart_evaluation  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_evaluation(self)
 
     def list_subgroups(self) -> "list[tuple[str, Evaluation]]":
         """Return the subgroups by their names as strings, made distinct where they look alike."""

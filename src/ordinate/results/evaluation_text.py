@@ -18,6 +18,7 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.case_averages_text import describe_case_averages
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
 DETAILS_NOTE = (
     "The confusion matrix and the levels, which are many, are in a file (-o) and in JSON."
 )
-METHOD_NAMES = {
-    "delta": "the delta method",
-    "percentile": "percentile bootstrap",
-    "bca": "BCa bootstrap",
-    "wilson": "Wilson",
-    "mover": "MOVER over the levels",
-    "simultaneous": "intervals of all levels at once",
-    "dirichlet": "Dirichlet posterior",
-    "jeffreys": "Dirichlet posterior with Jeffreys' prior",
-    "jackknife": "the jackknife over clusters",
-    "t": "Student's t over clusters",
-}
 
 
 def describe_evaluation(result: "Evaluation") -> Document:
@@ -66,19 +55,20 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *_make_subgroup_grids(result),
         *_make_difference_grids(result),
     ]
-    verdicts = [
-        _state_first_metric(result),
-        *(section.verdict for section in cases),
-        *_compare_with_constants(result),
-    ]
+    others = [*(section.verdict for section in cases), *_compare_with_constants(result)]
     if result.probabilities is not None:
         section = result.probabilities.document()
         blocks.append(replace(section, verdict=""))
-        verdicts.append(section.verdict)
+        others.append(section.verdict)
+    verdicts = {
+        name: " ".join([_state_metric(result, name, score), *others])
+        for name, score in result.metrics.items()
+    }
     return Document(
         _write_title(result),
         tuple(blocks),
-        verdict=" ".join(verdicts),
+        verdict=next(iter(verdicts.values())),
+        verdicts=verdicts,
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
         details=levels if many else (),
     )
@@ -101,9 +91,8 @@ def _write_title(result: "Evaluation") -> str:
 # --- the verdict ---------------------------------------------------------------------------------
 
 
-def _state_first_metric(result: "Evaluation") -> str:
-    """Say what the first metric is, beside the best constant, chance and a second rater."""
-    name, score = next(iter(result.metrics.items()))
+def _state_metric(result: "Evaluation", name: str, score: "Score") -> str:
+    """Say what a metric is, beside the best constant, chance and a second rater."""
     if score.undefined:
         return f"{name} has no value: {score.undefined}."
     found = _state_value(result, name, score.estimate or make_point_estimate(score.value, ""))
@@ -191,7 +180,8 @@ def _make_metrics_grid(result: "Evaluation") -> Grid:
     header = ("metric", "better", "value", *_make_interval_title(result), "best constant")
     rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
     header = (*header, f"majority {majority}", "chance", "attainable")
-    return Grid("Metrics", header, rows, left=2, optional=("attainable", f"majority {majority}"))
+    optional = ("attainable", f"majority {majority}")
+    return Grid("Metrics", header, rows, left=2, optional=optional, view=("metrics", ""))
 
 
 def _make_interval_title(result: "Evaluation") -> tuple[str, ...]:
@@ -255,35 +245,6 @@ def _describe_uncertainty(result: "Evaluation") -> list[str]:
     return parts
 
 
-def describe_interval_methods(
-    found: dict[str, Estimate], titles: dict[str, str] = METHOD_NAMES
-) -> list[str]:
-    """Say how the intervals of metrics were found, why there are none, and what was left out."""
-    methods: dict[str, list[str]] = {}
-    for name, one in found.items():
-        if one.method is not None:
-            why = f" ({one.note})" if one.note else ""
-            methods.setdefault(f"{titles[one.method]}{why}", []).append(name)
-    whole = len(methods) == 1 and len(found) == len(next(iter(methods.values())))
-    lines = [
-        f"{how}{'' if whole else ': '}{'' if whole else ', '.join(names)}"
-        for how, names in methods.items()
-    ]
-    parts = [f"Intervals by {'; by '.join(lines)}."] if lines else []
-    parts += [
-        f"No interval for {name}: {one.note}."
-        for name, one in found.items()
-        if one.method is None and not math.isnan(one.value)
-    ]
-    parts += [
-        f"{name} was undefined in {100 * one.undefined_share:.1f} % of the resamples, which are "
-        "left out."
-        for name, one in found.items()
-        if one.undefined_share
-    ]
-    return parts
-
-
 def _make_second_rater_grid(result: "Evaluation") -> list[Grid]:
     """Return the system beside a second rater on the same items."""
     if result.second_rater is None:
@@ -335,7 +296,9 @@ def _make_confusion_grid(result: "Evaluation") -> Grid:
     ]
     totals = cells.sum(axis=0)
     rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(matrix.total))))
-    return Grid("Confusion matrix", (*header, "total"), tuple(rows))
+    return Grid(
+        "Confusion matrix", (*header, "total"), tuple(rows), totals=1, view=("confusion", "")
+    )
 
 
 def _format_count(value: float) -> Cell:

@@ -8,7 +8,7 @@ from ordinate.inference import Estimate
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.inference.system_differences import BOOTSTRAP
 from ordinate.render import Block, Document, Grid
-from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.document import Cell, Variants, format_cell, format_interval
 from ordinate.render.estimates import (
     format_count,
     format_interval_head,
@@ -17,7 +17,7 @@ from ordinate.render.estimates import (
 )
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.comparison_settings import AGAINST_ALL, AGAINST_LEADER
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.joint_comparison import (
     RANDOMIZATION,
     RESAMPLING_NAMES,
@@ -43,28 +43,37 @@ CORRECTION_NAMES = {
 
 def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
-    first = next(iter(result.leaderboards.values()))
     cases = _describe_cases(result)
-    blocks = [*_make_board_blocks(result), *(replace(section, verdict="") for section in cases)]
+    blocks: list[Block] = [
+        *_make_board_blocks(result),
+        *(replace(section, verdict="") for section in cases),
+    ]
     for tests in result.tests:
         blocks += _make_test_grids(tests)
     panel = result.panel
+    verdicts = {
+        name: " ".join([board.conclusion, *(section.verdict for section in cases)])
+        for name, board in result.leaderboards.items()
+    }
     return Document(
         f"{len(panel.systems)} systems, {format_count(panel.n)} on {panel.scale}",
         tuple(blocks),
-        verdict=" ".join([first.conclusion, *(section.verdict for section in cases)]),
+        verdict=next(iter(verdicts.values())),
+        verdicts=verdicts,
         notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
     )
 
 
-def _make_board_blocks(result: "Comparison") -> list[Block]:
-    """Return the leaderboard and the differences by the first metric, and what others say."""
-    first, *others = result.leaderboards.values()
-    blocks: list[Block] = [
-        _make_leaderboard_grid(result, first),
-        _make_pairs_grid(result, first),
-        *_note_omitted_pairs(first),
-    ]
+def _make_board_blocks(result: "Comparison") -> "list[str | Grid | Variants]":
+    """Return the leaderboard and the differences by one metric, and what the others say."""
+
+    def make(metric: str) -> list[str | Grid]:
+        board = result.leaderboards[metric]
+        grids = _make_leaderboard_grid(result, board), _make_pairs_grid(result, board)
+        return [*grids, *_note_omitted_pairs(board)]
+
+    _, *others = result.leaderboards.values()
+    blocks: list[str | Grid | Variants] = [Variants(tuple(result.leaderboards), make)]
     # a margin is asked of its metric, whichever comes first
     for board in others:
         if board.metric.expression in result.settings.margins:
@@ -82,10 +91,16 @@ def _describe_cases(result: "Comparison") -> list[Document]:
     means = replace(result, leaderboards=found.leaderboards, tests=(), case_averages=None)
     column = "" if found.column is None else f" of {found.column}"
     title = f"Mean over {format_count(found.cases, 'case')}{column}"
+
+    def retitle(block: str | Grid) -> str | Grid:
+        if isinstance(block, str):
+            return block
+        view = block.view and (f"case_{block.view[0]}", block.view[1])
+        own = f"{title}: {block.title[:1].lower()}{block.title[1:]}"
+        return replace(block, title=own, view=view)
+
     blocks = [
-        replace(block, title=f"{title}: {block.title[:1].lower()}{block.title[1:]}")
-        if isinstance(block, Grid)
-        else block
+        block.map(retitle) if isinstance(block, Variants) else retitle(block)
         for block in _make_board_blocks(means)
     ]
     first = next(iter(found.leaderboards.values()))
@@ -150,7 +165,9 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
     empty = (None,) * (len(header) - 3)
     rows += [(None, name, value, *empty) for name, value in _list_baselines(board)]
     title = f"Leaderboard by {name} ({better} is better)"
-    return Grid(title, header, tuple(rows), left=2, optional=("P(rank 1)", "rank interval"))
+    optional = ("P(rank 1)", "rank interval")
+    view = ("leaderboard", name)
+    return Grid(title, header, tuple(rows), left=2, optional=optional, view=view)
 
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:

@@ -11,6 +11,7 @@ from ordinate.errors import BadOption, UnequalLengths
 from ordinate.inference import Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_headline, format_interval_head
 from ordinate.results.arguments import (
@@ -113,6 +114,12 @@ class RecalibrationEvaluation(Result):
             "after": self.after.to_dict(),
             "changes": to_plain(self.changes),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return metrics and reliability before and after."""
+        from ordinate.results.recalibration_charts import chart_recalibration  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_recalibration(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each metric."""

@@ -30,6 +30,7 @@ from ordinate.readers.tables import (
     take_columns,
 )
 from ordinate.render import Block, Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -127,6 +128,7 @@ class RegressionEvaluation(Result):
     sections: tuple[Block, ...] = ()  # further parts of the report
     further: Record = field(default_factory=dict)  # and of the JSON, by name
     further_rows: tuple[Record, ...] = ()  # and of the CSV
+    parts: tuple[Result, ...] = ()  # the results behind them, for their views
 
     @classmethod
     def from_summary(
@@ -253,6 +255,12 @@ class RegressionEvaluation(Result):
             **self.further,
             "source": self.origin.to_dict(),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return metrics beside baselines, predictions against targets, intervals, subgroups."""
+        from ordinate.results.regression_charts import chart_regression  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_regression(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics, the baselines and what else the report has, part by part."""

@@ -1,7 +1,7 @@
 """Regression models, compared on the same items."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -29,6 +29,7 @@ from ordinate.inference.regression_delta_method import (
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -145,6 +146,12 @@ class RegressionComparison(Result):
     def _list_differences(self) -> list[Record]:
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
         return [pair.to_dict() | {"unit": units[pair.metric]} for pair in self.differences]
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the models on each metric, and the differences of pairs."""
+        from ordinate.results.regression_comparison_charts import chart_regression_comparison  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_regression_comparison(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the metrics of the models, and the differences of the pairs."""

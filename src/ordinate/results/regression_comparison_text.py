@@ -51,6 +51,7 @@ def describe_comparison(result: "RegressionComparison") -> Document:
             result.describe_tail_assumptions() or "",
         ),
         verdict=first,
+        verdicts=result.conclusions,
         notes=(*_describe_uncertainty(result), _explain_columns(result)),
     )
 

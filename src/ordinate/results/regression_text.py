@@ -19,7 +19,7 @@ from ordinate.render.estimates import (
     format_with_unit,
 )
 from ordinate.results.base import BETTER_VALUES
-from ordinate.results.evaluation_text import describe_interval_methods
+from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.regression_tails import (
     describe_assumptions,
     describe_undefined_tails,
@@ -67,7 +67,8 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
     return Document(
         f"{format_count(result.summary.n)}{unit}",
         tuple(blocks),
-        verdict=_state_first_metric(result),
+        verdict=_state_metric(result, result.selected[0]),
+        verdicts={m.expression: _state_metric(result, m) for m in result.selected},
         notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
     )
 
@@ -80,9 +81,8 @@ def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
     )
 
 
-def _state_first_metric(result: "RegressionEvaluation") -> str:
-    """Say what the first metric is, in its unit, beside the first baseline that has it."""
-    metric = result.selected[0]
+def _state_metric(result: "RegressionEvaluation", metric: Metric) -> str:
+    """Say what a metric is, in its unit, beside the first baseline that has it."""
     found = result.metrics[metric.expression]
     level = None if result.interval is None else result.interval.level
     unit = result.get_unit(metric)
@@ -127,7 +127,7 @@ def _make_metrics_grid(
         own = get_interval_unit(metric, unit) if of_intervals else result.get_unit(metric)
         row = (metric.expression, BETTER_VALUES[metric.direction], format_number(one.value))
         rows.append((*row, *interval, *((own,) if unit else ())))
-    return Grid(title, header, tuple(rows), left=2)
+    return Grid(title, header, tuple(rows), left=2, view=("metrics", ""))
 
 
 def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:

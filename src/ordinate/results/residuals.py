@@ -16,6 +16,7 @@ from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
 from ordinate.render import Document
+from ordinate.render.charts import Chart
 from ordinate.render.estimates import format_number
 from ordinate.results.arguments import IntervalOption, resolve_intervals
 from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
@@ -131,6 +132,12 @@ class ResidualAnalysis(Result):
             "features": to_plain(self.features),
             "largest": to_plain(self.largest),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return predictions against targets, and errors by prediction and by feature."""
+        from ordinate.results.residuals_charts import chart_residuals  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_residuals(self)
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return the bins by prediction, the features, their bins, and the largest errors."""

@@ -16,6 +16,7 @@ from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, esti
 from ordinate.inference.small_samples import RARE_ITEMS, RARE_SHARE
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_interval_head, join_names
 from ordinate.results.arguments import ScaleDeclaration, count_panel
@@ -173,6 +174,12 @@ class SampleSizePlan(Result):
             "notes": list(self.notes),
             "source": self.origin.to_dict(),
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return the power and the width of intervals over the number of items."""
+        from ordinate.results.sample_size_charts import chart_plan  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_plan(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each number of items."""

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.scale.arrow_columns import ArrowChunk, read_python_values
 from ordinate.scale.labels import convert_to_python
 from ordinate.scale.levels import Scale
 
 CHUNK = 1 << 16  # items; small enough for the cache, large enough to forget the loop around it
 OFF_SCALE_CODE = -1  # in `levels`: not on the scale
 WIDEST_SPAN = 4096  # the largest span of integer labels that is counted without a search
-LONGEST_NUMBER = 24  # bytes of a number as text: more than any float64 needs
 
 Integers = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -49,7 +47,7 @@ class LabelCodes(ABC):
 
 
 class CategoryCodes(LabelCodes):
-    """Codes into a list of categories; -1 is missing."""
+    """Codes into a list of categories; what is none of them (-1, or their number) is missing."""
 
     def __init__(self, scale: Scale, codes: Integers, categories: Sequence[Any]) -> None:
         self.codes, self.categories = (
@@ -57,7 +55,8 @@ class CategoryCodes(LabelCodes):
             [convert_to_python(category) for category in categories],
         )
         self.levels = encode_categories(scale, self.categories)
-        self.complete = not len(codes) or bool(codes.min() >= 0)
+        last = int(view_as_unsigned(codes).max()) if len(codes) else -1
+        self.complete = last < len(self.categories)
         if self.complete:
             self.levels = self.levels[:-1]
 
@@ -65,28 +64,13 @@ class CategoryCodes(LabelCodes):
         return len(self.codes)
 
     def chunk(self, start: int, stop: int) -> Integers:
-        """Return the codes as they are; -1 as the number after the last category."""
+        """Return the codes as they are; a missing one as the number after the last category."""
         codes = view_as_unsigned(self.codes[start:stop])
         return codes if self.complete else np.minimum(codes, len(self.categories))
 
     def label(self, row: int) -> Any:
         """Return the category of a row."""
         return self.categories[self.codes[row]]
-
-
-class DictionaryCodes(CategoryCodes):
-    """An Arrow dictionary: codes in place, nulls from the validity bits."""
-
-    def __init__(self, scale: Scale, piece: ArrowChunk) -> None:
-        values = read_python_values(piece.dictionary) if piece.dictionary else []
-        super().__init__(scale, piece.numbers(0, len(piece)), values)
-        self.levels, self.piece = encode_categories(scale, self.categories), piece
-
-    def chunk(self, start: int, stop: int) -> Integers:
-        """Return the codes as they are; nulls as the number after the last value."""
-        codes = view_as_unsigned(self.codes[start:stop])
-        missing = self.piece.missing(start, stop)
-        return codes if missing is None else np.where(missing, len(self.categories), codes)
 
 
 class IntegerCodes(LabelCodes):
@@ -214,61 +198,6 @@ class ObjectCodes(LabelCodes):
     def label(self, row: int) -> Any:
         """Return the object in a row."""
         return convert_to_python(self.items[row])
-
-
-class ChunkedCodes(LabelCodes):
-    """Columns one after another, all with the same levels."""
-
-    def __init__(self, parts: Sequence[LabelCodes]) -> None:
-        self.parts, self.levels = parts, parts[0].levels
-        self.ends = np.cumsum([len(part) for part in parts])
-
-    def __len__(self) -> int:
-        return int(self.ends[-1])
-
-    def widen(self) -> None:
-        """Ask the parts."""
-        for part in self.parts:
-            part.widen()
-        self.levels = self.parts[0].levels
-
-    def _locate_parts(self, start: int, stop: int) -> list[tuple[LabelCodes, int, int]]:
-        found = []
-        for part, end in zip(self.parts, self.ends.tolist(), strict=True):
-            first = end - len(part)
-            if first < stop and start < end:
-                found.append((part, max(start, first) - first, min(stop, end) - first))
-        return found
-
-    def chunk(self, start: int, stop: int) -> Integers:
-        """Return the codes of the parts that these rows lie in."""
-        found = [part.chunk(first, last) for part, first, last in self._locate_parts(start, stop)]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-    def label(self, row: int) -> Any:
-        """Ask the part that the row lies in."""
-        ((part, first, _),) = self._locate_parts(row, row + 1)
-        return part.label(first)
-
-
-class TranslatedCodes(LabelCodes):
-    """Another column's codes as positions of the scale, where parts have different codes."""
-
-    def __init__(self, scale: Scale, source: LabelCodes) -> None:
-        self.source = source
-        self.levels = np.append(np.arange(len(scale) + 1), OFF_SCALE_CODE)
-        self.positions = np.where(source.levels == OFF_SCALE_CODE, len(scale) + 1, source.levels)
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def chunk(self, start: int, stop: int) -> Integers:
-        """Return the positions on the scale."""
-        return self.positions[self.source.chunk(start, stop)]
-
-    def label(self, row: int) -> Any:
-        """Ask the column."""
-        return self.source.label(row)
 
 
 def encode_label(scale: Scale, label: Any) -> int:

@@ -46,10 +46,11 @@ def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     nearest = [name for name, known in worded.items() if 2 * len(labels & known) > len(labels)]
     if len(fitting) == 1 or (not fitting and len(nearest) == 1):
         return Scale.of((fitting or nearest)[0])
-    shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
+    shown = ", ".join(sorted(map(str, labels))[:12])[:200]
+    whose = f" for the labels {shown}" if labels else ", and there are no labels to see it by"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
-        f"No scale was declared for the labels {shown}.{several} {_propose_scale(labels)} "
+        f"No scale was declared{whose}.{several} {_propose_scale(labels)} "
         f"There are presets, too: {', '.join(PRESETS)}."
     )
 
@@ -66,9 +67,10 @@ def _propose_scale(labels: set[Any]) -> str:
     scale = ",".join(names)
     marks = set("\"'")
     plain = 1 < len(names) <= MOST_PROPOSED and len(scale) <= LONGEST_PROPOSAL
+    how = " (these are sorted by name):"
     if not plain or scale.count(",") >= len(names) or set(scale) & marks:
-        scale = "low,mid,high"
+        scale, how = "low,mid,high", ", such as"
     return (
-        f"Declare all levels, lowest first (these are sorted by name): scale='{scale}', on the "
-        f"command line --scale '{scale}'."
+        f"Declare all levels, lowest first{how} scale='{scale}', on the command line "
+        f"--scale '{scale}'."
     )

@@ -1,7 +1,7 @@
 """Columns of labels as codes, by the protocol that each column speaks.
 
-A column comes as its library keeps it (NumPy, pandas, Polars, Arrow, a list); the library is not
-imported, and the column is never copied whole.
+A column comes as its library keeps it: NumPy's arrays and lists are read here, a chunk at a time,
+and those of pandas, Polars and Arrow by these libraries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,33 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadScale, OffScale, shorten
-from ordinate.scale.arrow_columns import (
-    INTEGER_FORMATS,
-    TEXT_FORMATS,
-    ArrowChunk,
-    ArrowColumn,
-    BrokenStream,
-    read_python_values,
-)
 from ordinate.scale.columns import (
     CHUNK,
-    LONGEST_NUMBER,
     OFF_SCALE_CODE,
     WIDEST_SPAN,
     CategoryCodes,
-    ChunkedCodes,
     CodeOutOfRange,
-    DictionaryCodes,
     IntegerCodes,
     LabelCodes,
     LookupValues,
+    Mask,
     ObjectCodes,
     SearchedCodes,
-    TranslatedCodes,
     find_integer_labels,
 )
 from ordinate.scale.labels import convert_to_python, is_missing, normalize_label, parse_number
 from ordinate.scale.levels import Scale
+from ordinate.scale.series import holds_words, open_series, read_categories, read_declared_order
 
 __all__ = [
     "CHUNK",
@@ -70,8 +60,8 @@ def encode_labels(scale: Scale, column: Any, name: str = "labels") -> LabelCodes
     """
     if (categories := _read_categorical(column)) is not None:
         return CategoryCodes(scale, *categories)
-    if (arrow := _read_arrow(column, name)) is not None:
-        return _encode_arrow(scale, arrow)
+    if (series := open_series(column, name)) is not None:
+        return _encode_series(scale, series)
     items = _read_items(column, name)
     return (
         _encode_array(scale, items) if isinstance(items, np.ndarray) else ObjectCodes(scale, items)
@@ -86,10 +76,8 @@ def read_ordered_categories(column: Any) -> list[Any] | None:
     holder = _find_category_holder(column)
     if holder is not None:
         return list(holder.categories) if holder.ordered else None
-    arrow = _read_arrow(column, "labels")
-    if arrow is None or not arrow.ordered:
-        return None
-    orders = [read_python_values(piece.dictionary) for piece in arrow.chunks if piece.dictionary]
+    series = open_series(column, "labels")
+    orders = [] if series is None else read_declared_order(series)
     if any(order != orders[0] for order in orders):
         raise BadScale("The chunks of the column are ordered differently. Declare the scale.")
     return orders[0] if orders else None
@@ -155,21 +143,6 @@ def _read_categorical(column: Any) -> tuple[NDArray[Any], Sequence[Any]] | None:
     return None if holder is None else (np.asarray(holder.codes), holder.categories)
 
 
-def _read_arrow(column: Any, name: str) -> ArrowColumn | None:
-    if isinstance(getattr(column, "dtype", None), np.dtype):  # NumPy's own memory is nearer
-        return None
-    if not (hasattr(column, "__arrow_c_stream__") or hasattr(column, "__arrow_c_array__")):
-        return None
-    try:
-        return ArrowColumn(column, name)
-    except ImportError:  # pandas without pyarrow offers the protocol and cannot keep it
-        return None
-    except BrokenStream:  # Polars before 1.33 fails on its own enums
-        if hasattr(column, "__array__"):
-            return None
-        raise
-
-
 def _read_items(column: Any, name: str) -> Any:
     """Return an array of one axis, or something with a length and slices."""
     if hasattr(column, "__array__"):
@@ -187,15 +160,14 @@ def _read_items(column: Any, name: str) -> Any:
 
 def _iterate_values(column: Any, name: str) -> Iterator[Sequence[Any]]:
     """Return a column as lists of Python values, chunk by chunk."""
-    if (arrow := _read_arrow(column, name)) is not None:
-        for piece in arrow.chunks:
-            for start in range(0, len(piece), CHUNK):
-                yield read_python_values(piece, start, min(start + CHUNK, len(piece)))
-        return
-    items = _read_items(column, name)
+    series = open_series(column, name)
+    items = _read_items(column, name) if series is None else series
     for start in range(0, len(items), CHUNK):
         part = items[start : start + CHUNK]
-        yield part.tolist() if isinstance(part, np.ndarray) else part
+        if series is not None:
+            yield part.to_list()
+        else:
+            yield part.tolist() if isinstance(part, np.ndarray) else part
 
 
 # --- NumPy ---------------------------------------------------------------------------------------
@@ -219,18 +191,17 @@ def _encode_array(scale: Scale, values: NDArray[Any]) -> LabelCodes:
     return ObjectCodes(scale, values)
 
 
-def _encode_integers(scale: Scale, values: NDArray[Any], piece: ArrowChunk | None) -> LabelCodes:
-    """Count by the numbers themselves if they are near each other and none can be missing."""
+def _encode_integers(scale: Scale, values: NDArray[Any], missing: Mask | None) -> LabelCodes:
+    """Count by the numbers themselves if they are near each other and none is missing."""
     numbers = find_integer_labels(scale)
-    if piece is None and numbers and max(numbers) - min(0, *numbers) < WIDEST_SPAN:
+    if missing is None and numbers and max(numbers) - min(0, *numbers) < WIDEST_SPAN:
         return IntegerCodes(scale, values)
     limits = np.iinfo(values.dtype)
     keys = {k: code for k, code in numbers.items() if limits.min <= k <= limits.max}
-    missing = piece.missing if piece is not None else lambda _a, _b: None
     return SearchedCodes(
         scale,
         len(values),
-        lambda a, b: LookupValues(values[a:b], missing(a, b)),
+        lambda a, b: LookupValues(values[a:b], None if missing is None else missing[a:b]),
         lambda row: convert_to_python(values[row]),
         keys or {limits.max: len(scale) + 1},
     )
@@ -251,45 +222,17 @@ def _encode_floats(scale: Scale, length: int, look: Any, values: Any) -> LabelCo
     )
 
 
-# --- Arrow ---------------------------------------------------------------------------------------
+# --- pandas, Polars and Arrow --------------------------------------------------------------------
 
 
-def _encode_arrow(scale: Scale, column: ArrowColumn) -> LabelCodes:
-    parts: list[LabelCodes] = [
-        _encode_arrow_chunk(scale, piece) for piece in column.chunks if len(piece)
-    ]
-    if not parts:
-        return ObjectCodes(scale, [])
-    if any(not np.array_equal(part.levels, parts[0].levels) for part in parts):
-        parts = [TranslatedCodes(scale, part) for part in parts]  # each has its own dictionary
-    return parts[0] if len(parts) == 1 else ChunkedCodes(parts)
-
-
-def _encode_arrow_chunk(scale: Scale, piece: ArrowChunk) -> LabelCodes:
-    length = len(piece)
-    if piece.dictionary is not None:
-        return DictionaryCodes(scale, piece)
-    if piece.form in TEXT_FORMATS:
-        return _encode_texts(scale, piece)
-    if piece.form in {"b", "n"}:
-        return ObjectCodes(scale, read_python_values(piece))
-    values = piece.numbers(0, length)
-    if piece.form in INTEGER_FORMATS:
-        return _encode_integers(scale, values, None if piece.missing(0, length) is None else piece)
-    return _encode_floats(
-        scale, length, lambda a, b: LookupValues(values[a:b], piece.missing(a, b)), values
-    )
-
-
-def _encode_texts(scale: Scale, piece: ArrowChunk) -> LabelCodes:
-    keys = {k.encode(): code for k, code in scale.lookup.items() if isinstance(k, str)}
-    # Wide enough to tell every label from a longer text, and '3.0' from '3.5'.
-    width = max(LONGEST_NUMBER if scale.lookup.numeric else 0, *map(len, keys)) + 1
-
-    def look(start: int, stop: int) -> LookupValues:
-        texts = piece.texts(start, stop, width)
-        return LookupValues(texts, piece.missing(start, stop), piece.lengths(start, stop))
-
-    return SearchedCodes(
-        scale, len(piece), look, lambda row: read_python_values(piece, row, row + 1)[0], keys
-    )
+def _encode_series(scale: Scale, series: Any) -> LabelCodes:
+    if holds_words(series):
+        return CategoryCodes(scale, *read_categories(series))
+    if series.dtype.is_integer():
+        lacks = series.null_count() > 0
+        missing = series.is_null().to_numpy() if lacks else None
+        values = (series.fill_null(0) if lacks else series).to_numpy()
+        return _encode_integers(scale, values, missing)
+    if series.dtype.is_float():
+        return _encode_array(scale, series.to_numpy())
+    return ObjectCodes(scale, series.to_list())

@@ -1,6 +1,6 @@
 """Analysis of a finished search, from its files alone: values, hyperparameters, learning curves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from ordinate.experiment.layout import (
 )
 from ordinate.experiment.stored_json import read_plain_json
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
@@ -35,6 +36,7 @@ class SearchAnalysis(Result):
     results: Record
     importance: dict[str, dict[str, float] | None]  # by study; None where trials are too few
     curves: dict[str, Any]  # of the best trial of each study: (step, value) by fold
+    history: dict[str, list[tuple[int, float]]]  # number and value of complete trials, by study
 
     @property
     def summary(self) -> list[Record]:
@@ -60,8 +62,15 @@ class SearchAnalysis(Result):
             "studies": [_summarize_study(one) for one in self.results["studies"]],
             "importance": self.importance,
             "learning_curves": self.curves,
+            "history": {name: list(map(list, some)) for name, some in self.history.items()},
             "notes": self.results["notes"],
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return trials, the importance of hyperparameters, and learning curves."""
+        from ordinate.search.search_charts import chart_analysis  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_analysis(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each value, hyperparameter, and step of a learning curve."""
@@ -116,9 +125,10 @@ def analyze_search(root: Path | str | TuningResult) -> SearchAnalysis:
         made = {_name_study(one): one["trials"] for one in trials["studies"]}
         best = {_name_study(one): one["best"] for one in results["studies"]}
         importance = {name: _compute_importance(some) for name, some in made.items()}
-        curves = {name: _collect_curves(some, best[name]) for name, some in made.items()}
+        curves = {name: collect_curves(some, best[name]) for name, some in made.items()}
         shown = {name: curve for name, curve in curves.items() if curve}
-        found = SearchAnalysis(results, importance, shown)
+        history = {name: _collect_history(some) for name, some in made.items()}
+        found = SearchAnalysis(results, importance, shown, history)
         _ = found.to_dict(), found.document(), found.rows()  # whatever is lacking, they need
     return found
 
@@ -235,10 +245,16 @@ def _infer_distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: 
     return distributions.CategoricalDistribution(sorted(set(values), key=str))
 
 
-# --- learning curves -----------------------------------------------------------------------------
+# --- trials and learning curves ------------------------------------------------------------------
 
 
-def _collect_curves(
+def _collect_history(trials: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
+    """Return number and value of the trials that were completed."""
+    complete = [one for one in trials if one["state"] == "complete"]
+    return [(int(one["number"]), float(one["value"])) for one in complete]
+
+
+def collect_curves(
     trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None
 ) -> list[Any]:
     """Return the curves of the fits of the best trial, one for each part."""

@@ -31,11 +31,11 @@ class PredictionTable(ABC):
         """Return the rows as CSV; where there are none, its header alone."""
         return csv_records.render(self.rows(), self.columns())
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write CSV or Parquet, by the suffix of the path."""
         check_suffix(str(path))
-        if path.suffix.lower() in CSV_SUFFIXES:
-            path.write_bytes(self.csv().encode())  # the same bytes on every machine
+        if Path(path).suffix.lower() in CSV_SUFFIXES:
+            Path(path).write_bytes(self.csv().encode())  # the same bytes on every machine
             return
         with connect() as connection:
             columns = {f"c{k}": column for k, column in enumerate(self.columns().values())}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
@@ -97,6 +98,19 @@ class TaskReport:
         )
         title = "Test: the winner on data by which nothing was selected"
         return [Grid(title, ("data", "n", *self.value_header), rows)]
+
+    def list_test_estimates(
+        self, result: "TuningResult", test: "HeldOutResult"
+    ) -> dict[str, Estimate]:
+        """Return the value of each tested finalist by name, with its confidence interval."""
+        if test.evaluation is None:
+            return {}
+        return {result.winner.name: self.get_estimate(test.evaluation)}
+
+    def list_test_charts(self, result: "TuningResult") -> list[Chart]:
+        """Return the views of the winner on data by which nothing was selected."""
+        del result
+        return []
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how values came about, and what to keep in mind."""
@@ -330,6 +344,12 @@ class TuningResult(Result):
             {"key": key, "title": title, "unit": unit} | estimate.to_dict()
             for key, title, estimate, unit in self.report.list_measures(self)
         ]
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return finalists beside the tests, the winner on these, trials, and screened inputs."""
+        from ordinate.search.search_charts import chart_tuning  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_tuning(self)
 
     def rows(self) -> list[Record]:
         """Return one flat record for each value: of screening, search, test and nested estimate."""

@@ -99,7 +99,7 @@ def _build_search_grid(result: "TuningResult") -> Grid:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
     title = f"Search: the best trial of each study, {report.basis}, with {CI_HEAD}"
-    optional = ("failed", "pruned", "chance")
+    optional = ("failed", "pruned", "chance", "best constant")
     return Grid(title, header, tuple(rows), optional=optional).drop_empty_columns()
 
 
@@ -124,7 +124,7 @@ def _build_screening_blocks(result: "TuningResult") -> list[str | Grid]:
         for one in result.screened
         if one.discard_reason
     ]
-    grid = Grid(title, header, rows, optional=("chance", "best constant"))
+    grid = Grid(title, header, rows, optional=("chance", "best constant", "features"))
     return [grid.drop_empty_columns(), *([" ".join(lines)] if lines else [])]
 
 

@@ -22,6 +22,7 @@ from ordinate.meta.replication.synthetic_experiment import (
     SyntheticRun,
 )
 from ordinate.render import Block, Document, Grid
+from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.results.base import SCHEMA, Result
 
@@ -170,6 +171,12 @@ class ReplicationStudy(Result):
             "seeds": list(self.seeds),
             "readings": {name: outcome.to_dict() for name, outcome in self.outcomes.items()},
         }
+
+    def make_charts(self) -> Iterable[Chart]:
+        """Return for each reading the coverage of the metrics, beside the published numbers."""
+        from ordinate.meta.replication.study_charts import chart_replication  # noqa: PLC0415 - start-up: a pipe shows none
+
+        return chart_replication(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each reading, metric and column."""

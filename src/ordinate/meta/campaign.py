@@ -1,5 +1,6 @@
 """Runs of an evaluation campaign: gold and runs, in lines of test case, id and value."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -8,30 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
+from ordinate.meta.campaign_lines import ColumnLayout, RunReader, make_unknown_column_error
 from ordinate.readers.cells import number_clusters
 from ordinate.readers.columns import CampaignColumns
-from ordinate.readers.duckdb_connection import Watch, connect, read_table
-from ordinate.readers.file_formats import name_runs, open_reader
+from ordinate.readers.duckdb_connection import Watch, read_table
+from ordinate.readers.file_formats import NamedFile, name_runs, open_reader
 from ordinate.readers.irregular_lines import (
-    ColumnLayout,
     Irregularity,
     IrregularityKind,
-    LineChecker,
-    make_unknown_column_error,
-    refuse_irregularities,
+    list_irregularities,
 )
 from ordinate.readers.label_cells import LabelSpelling
-from ordinate.readers.text_lines import LineReader, NamedFile
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import ROWS_SHOWN, WORST_HINT, MissingPolicy
 
-__all__ = ["Campaign", "CampaignColumns", "Irregularity", "read_campaign"]
-
 Array = NDArray[Any]
 MOST_FILES_NAMED = 3  # files that a note names
+MOST_KINDS_LISTED = 8  # kinds of irregularity that an error lists
 
 
 @dataclass(frozen=True)
@@ -65,13 +62,9 @@ def read_campaign(
     run lacks or predicts badly is treated as `missing` says: left out for all systems, or "worst".
     """
     columns = columns or CampaignColumns()
-    with (
-        connect() as connection,
-        open_reader(connection, columns, LineReader) as lines,
-        watch(connection),
-    ):
+    with open_reader(RunReader, columns, watch) as lines:
         gold_file = lines.find_gold(gold)
-        campaign = _CampaignReader(LineChecker(connection, lines), columns)
+        campaign = _CampaignReader(lines, columns)
         run_files, same = lines.find_runs(runs, gold_file[1])
         campaign.notes += [f"{name} is the gold file, and no run." for name in same]
         return campaign.read(gold_file, run_files, scale, missing)
@@ -83,7 +76,7 @@ class _CampaignReader:
     scale: Scale
     by_test_case: bool
 
-    def __init__(self, lines: LineChecker, columns: CampaignColumns) -> None:
+    def __init__(self, lines: RunReader, columns: CampaignColumns) -> None:
         self.lines, self.columns, self.lenient = lines, columns, columns.lenient
         self.spelling = LabelSpelling(columns.renamed)
         self.files_by_layout: dict[str, list[str]] = {}
@@ -104,13 +97,13 @@ class _CampaignReader:
         labelled = columns[0] < len(self.scale)
         columns += [self._read_run(names[k], run, labelled) for k, run in enumerate(runs)]
         if not self.lenient:
-            refuse_irregularities(self.lines.irregular)
+            _refuse_irregularities(self.lines.left_out)
         rows = np.stack(columns, axis=1)[labelled]
         usual: MissingPolicy = "drop" if self.lenient else "error"
         panel = self._build_panel(names, rows, np.flatnonzero(labelled), missing or usual)
         return Campaign(
             panel,
-            tuple(self.lines.irregular),
+            tuple(self.lines.left_out),
             files=tuple(name for name, _ in (gold, *runs)),
             notes=(*self._describe_layouts(), *self.notes),
             match_counts=self.match_counts,
@@ -131,7 +124,7 @@ class _CampaignReader:
             )
         levels, _ = self._check_labels(labels, by_test_case=self.by_test_case)
         if not (levels < len(self.scale)).any():
-            refuse_irregularities([] if self.lenient else self.lines.irregular)
+            _refuse_irregularities([] if self.lenient else self.lines.left_out)
             raise NoItems(f"{self.lines.file} has no item with a label on the scale.")
         return levels
 
@@ -148,12 +141,12 @@ class _CampaignReader:
             "matched": int((labelled & has_line).sum()),
             "predicted": int((labelled & (levels < len(self.scale))).sum()),
             "missing": int(lacking.sum()),
-            "unknown": self.lines.count(IrregularityKind.UNKNOWN),
+            "unknown": self.lines.count_lines(IrregularityKind.UNKNOWN),
         }
         return levels
 
     def _read_file(self, file: NamedFile, role: str) -> ColumnLayout:
-        layout = self.lines.read_file(file, self.columns.list_named(role))
+        layout = self.lines.read_lines(file, self.columns.list_named(role))
         self.files_by_layout.setdefault(layout.description, []).append(self.lines.file)
         return layout
 
@@ -242,3 +235,20 @@ def _format_subject(files: list[str], singular: str, plural: str) -> str:
     more = f" and {len(files) - MOST_FILES_NAMED} more" if len(files) > MOST_FILES_NAMED else ""
     verb = singular if len(files) == 1 else plural
     return f"{', '.join(files[:MOST_FILES_NAMED])}{more} {verb}"
+
+
+def _refuse_irregularities(irregular: Sequence[Irregularity]) -> None:
+    """Say what is irregular, in all files together, if anything is."""
+    if not irregular:
+        return
+    listed = list_irregularities(irregular)
+    further = len(listed) - MOST_KINDS_LISTED
+    more = f"; and {further} more kinds" if further > 0 else ""
+    total = sum(entry.count for entry in irregular)
+    is_encoded = any(entry.kind == IrregularityKind.ENCODING for entry in irregular)
+    hint = " Pass --encoding if a file is not UTF-8." if is_encoded else ""
+    raise BadInput(
+        f"The files have {total:,} irregular {'line or id' if total == 1 else 'lines or ids'}: "
+        f"{'; '.join(listed[:MOST_KINDS_LISTED])}{more}. Correct the files, or pass lenient=True "
+        f"(--lenient) to leave these lines out and evaluate the rest.{hint}"
+    )

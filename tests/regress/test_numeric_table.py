@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ordinate.errors import BadInput, BadValues
-from ordinate.readers.numeric_table import read_numeric_table
+from ordinate.regress.numeric_table import read_numeric_table
 
 
 def written(folder, header, rows):

@@ -8,12 +8,14 @@ import pytest
 from campaigns import GOLD, PANEL, RUN, SCALE, clean, kinds, lenient, text_of, tsv, write
 
 from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItems
+from ordinate.meta.campaign import read_campaign
 from ordinate.readers import text_lines as lines
-from ordinate.readers.campaign import read_campaign
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 # --- formats -------------------------------------------------------------------------------------
 

@@ -23,11 +23,14 @@ from campaigns import (
 )
 
 from ordinate.errors import BadInput
+from ordinate.meta.campaign import read_campaign
+from ordinate.meta.campaign_lines import build_line_check_sql
 from ordinate.readers import text_lines as lines
-from ordinate.readers.campaign import read_campaign
 from ordinate.readers.duckdb_connection import connect
-from ordinate.readers.irregular_lines import IrregularityKind, build_line_check_sql
+from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.summaries import Panel
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():

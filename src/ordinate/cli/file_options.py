@@ -1,31 +1,50 @@
-"""`--sql` and `--query`: rows of a database in place of files."""
+"""Options of files and databases, which `--help-files` shows: how rows are read and joined."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ordinate.cli.flags import add_flags, collect_given
+from ordinate.cli.help import FILES, ShowFileOptions
 from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
     from ordinate.readers.tables import LazyTable
 
-PLACES = "files and databases"  # the options that say where rows are, and how they are written
-OF_JOINS = ("gold_file", "id", "row_order")
-OF_FORMATS = ("delimiter", "encoding", "quote", "header", "columns", "hive", "lenient", "memory")
-OF_FILES = (*OF_JOINS, *OF_FORMATS)  # those of files alone
+OF_FORMATS = (
+    *("row_order", "delimiter", "encoding", "quote", "header", "columns", "hive", "lenient"),
+    "memory",
+)
+OF_FILES = ("gold_file", "id", *OF_FORMATS)  # what has no meaning for a database
 
 
-def add_place_options(parser: argparse.ArgumentParser, columns: type) -> None:
-    """Add the options that say where the rows of columns are, and how they are written."""
+def add_column_options(
+    parser: argparse.ArgumentParser,
+    group: argparse._ActionsContainer,
+    columns: type,
+    *,
+    without: Collection[str] = (),
+    databases: bool = False,
+) -> argparse._ActionsContainer:
+    """Add the flags of columns; those of files go into the group of --help-files, returned."""
     from ordinate.readers.columns import DatabaseRows
 
-    group = parser.add_argument_group(PLACES)
-    add_flags(group, columns, OF_JOINS)
-    add_flags(group, columns, OF_FORMATS)
-    add_flags(group, DatabaseRows)
+    apart = parser.add_argument_group(FILES)
+    parser.add_argument(
+        "--help-files",
+        action=ShowFileOptions,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="show the options of files (delimiter, encoding, header, quotes, …) and of databases, "
+        "and exit",
+    )
+    add_flags(group, columns, without=(*OF_FORMATS, *without))
+    add_flags(apart, columns, OF_FORMATS, without=without)
+    if databases:
+        add_flags(apart, DatabaseRows)
+    return apart
 
 
 @contextmanager

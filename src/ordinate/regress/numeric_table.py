@@ -1,0 +1,175 @@
+"""Which columns of a file hold numbers, and these as one matrix."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.readers.columns import FileOptions
+from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_columns import read_labels
+from ordinate.readers.item_query import resolve_column
+from ordinate.readers.numeric_matrix import describe_single_file, read_numbers
+
+MOST_CELLS = 20_000_000  # cells that are taken into memory
+COLUMNS_PER_QUERY = 256  # columns that one query looks at
+COLUMNS_SHOWN = 5  # names that an error lists
+# Numbers as people write them, and as no reader takes them: 3,1 or 1,234.5 or 1 234 or 3.1 %.
+SPACE_PATTERN = r" \x{A0}\x{202F}"  # plain, and two that break no line
+WRITTEN_NUMBER_PATTERN = (
+    rf"[-+\x{{2212}}]?((\d{{1,3}}([.,'\x{{2019}}{SPACE_PATTERN}]\d{{3}})+|\d+)([.,]\d*)?|[.,]\d+)"
+    rf"([eE][-+]?\d+)?[{SPACE_PATTERN}]?%?"
+)
+ADVICE = "Nothing is filled in: mend the row, or leave out the row or the column."
+
+
+@dataclass(frozen=True)
+class NumericTable:
+    """Columns of numbers [N, d], and what is known of the others.
+
+    A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
+    numbers, such as dates, too; `few` those of which fewer than half of the cells are numbers;
+    `labels` a column that was named as such.
+    """
+
+    names: tuple[str, ...]
+    matrix: NDArray[np.float64]
+    texts: tuple[str, ...]
+    few: tuple[str, ...]
+    labels: NDArray[Any] | None
+    path: str
+
+
+def read_numeric_table(
+    path: str,
+    names: Sequence[str] | None = None,
+    *,
+    label: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    most_cells: int = MOST_CELLS,
+    columns_per_query: int = COLUMNS_PER_QUERY,
+) -> NumericTable:
+    """Return the named columns, or all that hold numbers; each cell of them is a finite number.
+
+    Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
+    none is an error, with its row. A column of numbers such as 3,1 or 1,234.5 or 3.1% is an error,
+    too: it is neither guessed what they mean, nor is the column left out without a word.
+    """
+    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding)) as reader:
+        source = describe_single_file(reader, path)
+        named = [c for c in source.columns if c != label] if names is None else list(names)
+        n = source.count_rows()
+        if n * len(named) > most_cells:
+            raise BadInput(
+                f"{source.name} has {n:,} rows of {len(named):,} columns: too many to hold in "
+                f"memory (at most {most_cells:,} cells)."
+            )
+        table = _NumericTableReader(source, named, columns_per_query)
+        table.sort_columns()
+        table.refuse_written_numbers(named=names is not None)
+        if names is not None:
+            table.refuse_texts()
+        matrix = table.read_matrix()
+        labels = None if label is None else table.read_group_labels(label)
+        return NumericTable(
+            tuple(table.numbers), matrix, tuple(table.texts), tuple(table.few), labels, source.name
+        )
+
+
+class _NumericTableReader:
+    """One file that is read, and its columns: `numbers` with SQL for each, and the others."""
+
+    def __init__(self, source: FileSource, names: list[str], columns_per_query: int) -> None:
+        self.source, self.columns_per_query = source, columns_per_query
+        self.cells = {  # SQL for strings, NULL where a cell is empty
+            name: f"nullif(CAST({resolve_column(source, name, names)} AS VARCHAR), '')"
+            for name in names
+        }
+        self.numbers: dict[str, str] = {}
+        self.texts: list[str] = []
+        self.few: list[str] = []  # columns of which fewer than half of the cells are numbers
+        self.written: dict[str, str] = {}  # a number that is written as none is read, by column
+
+    def sort_columns(self) -> None:
+        """Tell the columns that hold numbers, or nothing but true and false, from others."""
+        for name, (numbers, logical, cells, written, example) in self._count_cells():
+            others = cells - numbers - logical
+            if logical and not (numbers or others):
+                self.numbers[name] = f"lower({self.cells[name]}) = 'true'"
+            elif numbers >= others + logical:  # among numbers, true and false are strings
+                self.numbers[name] = self.cells[name]
+            else:
+                (self.few if numbers else self.texts).append(name)
+                if written and 2 * (numbers + written) >= cells:
+                    self.written[name] = example
+
+    def _count_cells(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Yield for each column how many cells are numbers, true or false, and anything at all.
+
+        Then how many are numbers to people alone, and one of them.
+        """
+        names, step = list(self.cells), self.columns_per_query
+        for part in (names[start : start + step] for start in range(0, len(names), step)):
+            counts = ", ".join(_build_counts_sql(self.cells[name]) for name in part)
+            (row,) = self.source.read(counts)
+            yield from ((name, row[5 * k : 5 * k + 5]) for k, name in enumerate(part))
+
+    def refuse_written_numbers(self, *, named: bool) -> None:
+        """Refuse columns of numbers that are written as none is read."""
+        if not self.written:
+            return
+        which = ", ".join(map(shorten, list(self.written)[:COLUMNS_SHOWN]))
+        further = len(self.written) - COLUMNS_SHOWN
+        more = f" and {further} more" if further > 0 else ""
+        cell = shorten(next(iter(self.written.values())))
+        instead = "" if named else " Or name the columns to use with --features."
+        raise BadInput(
+            f"{self.source.name}: numbers in {which}{more} are written as {cell} is, which is not "
+            "read. Write a point for a decimal comma, no separators of thousands and no percent "
+            f"signs, as in 1234.5.{instead}"
+        )
+
+    def refuse_texts(self) -> None:
+        """Refuse columns that hold no numbers, or few."""
+        for name in self.cells:
+            column = f"column {shorten(name)} of {self.source.name}"
+            problem = f"The {column} holds no numbers, and numbers are needed"
+            if name in self.few:
+                problem = (
+                    f"In the {column} fewer than half of the cells are numbers, which all must be"
+                )
+            if name not in self.numbers:
+                raise BadInput(f"{problem}. Leave it out, or turn it into numbers first.")
+
+    def read_matrix(self) -> NDArray[np.float64]:
+        """Return the columns of numbers."""
+        try:
+            step = self.columns_per_query
+            return read_numbers(self.source, self.numbers, columns_per_query=step)
+        except BadValues as problem:
+            raise BadValues(f"{problem} {ADVICE}") from None
+
+    def read_group_labels(self, name: str) -> NDArray[Any]:
+        """Return a column of which each cell has a label."""
+        labels = read_labels([self.source], name)
+        for row, label in enumerate(labels, start=1):
+            if label is None:
+                raise BadValues(
+                    f"{self.source.name}: the cell in row {row} of column {shorten(name)} is "
+                    "empty, and each row belongs to a group. Fill it in."
+                )
+        return labels
+
+
+def _build_counts_sql(cell: str) -> str:
+    number = f"TRY_CAST({cell} AS DOUBLE)"
+    pattern = quote_literal(WRITTEN_NUMBER_PATTERN)
+    written = f"FILTER ({number} IS NULL AND regexp_full_match(trim({cell}), {pattern}))"
+    logical = f"FILTER (lower({cell}) IN ('true', 'false'))"
+    counts = (f"count({number})", f"count(*) {logical}", f"count({cell})", f"count(*) {written}")
+    return ", ".join([*counts, f"min({cell}) {written}"])

@@ -1,0 +1,285 @@
+"""HTML pages: a whole report in one file, which needs no network and runs no script but its own.
+
+Everything is drawn and written here, every variant of it. The script (`page.js`) shows and hides
+and sorts, and computes the what-if panel (`what_if.js`); without it, the first variants are shown.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ordinate.render import svg
+from ordinate.render.charts import Chart
+from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants, format_cell
+from ordinate.render.html import escape_text, read_style, render_grid, render_notes, render_text
+
+if TYPE_CHECKING:
+    from ordinate.render import Renderable
+    from ordinate.summaries import ConfusionMatrix
+
+LONGEST_TITLE = 120  # letters of what a browser writes on a tab
+LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
+MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
+
+
+def render_page(result: "Renderable") -> str:
+    """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
+    document, charts = result.document(), result.list_charts()
+    metrics = _list_metrics(document, charts)
+    sections = [
+        _Section("verdict", "Verdict", _render_verdict(document, metrics)),
+        _Section("charts", "Charts", _render_charts(charts, metrics)),
+        _Section("what-if", "What if", _render_what_if(result)),
+        _Section("tables", "Tables", _render_blocks(document, metrics)),
+        _Section("notes", NOTES_TITLE, render_notes(document)),
+    ]
+    written = [section for section in sections if section.content]
+    script = _read_script("page.js")
+    if any(section.name == "what-if" for section in written):
+        script += _read_script("what_if.js")
+    head = _render_head(document, script)
+    parts = [
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
+        '<body class="ordinate">',
+        _render_header(document, metrics, written),
+        "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
+        f"<footer><p>Made with Ordinate {version('ordinate')}.</p></footer>",
+        _render_summary(result),
+        f'<script type="module">{script}</script>',
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _read_script(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A part of the page with a head of its own; one without content is not written."""
+
+    name: str
+    title: str
+    content: str
+
+    def render(self) -> str:
+        """Return the section; what needs the script is hidden until that runs."""
+        hidden = " hidden" if self.name == "what-if" else ""
+        return (
+            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{hidden}>\n'
+            f'<h2 id="{self.name}-title">{self.title}</h2>\n{self.content}\n</section>'
+        )
+
+
+# --- head ----------------------------------------------------------------------------------------
+
+
+def _render_head(document: Document, script: str) -> str:
+    """Return what a browser must know first: whose code it may run, titles, style sheets."""
+    chosen = "".join(
+        f"@media screen{{[data-theme={name}] .ordinate,[data-theme={name}] .ordinate-chart"
+        f"{{{colours}}}}}\n"
+        for name, colours in (("light", svg.LIGHT), ("dark", svg.DARK))
+    )
+    page = read_style("html.css") + read_style("page.css") + chosen
+    policy = (
+        f"default-src 'none'; style-src {_hash(page)} {_hash(svg.STYLE)}; "
+        f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    title = document.title[: LONGEST_TITLE - 1] + "…" * (len(document.title) >= LONGEST_TITLE)
+    return "\n".join(
+        [
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f'<meta name="generator" content="Ordinate {version("ordinate")}">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape_text(title)}</title>",
+            f"<style>{page}</style>",
+            f'<style id="chart-style">{svg.STYLE}</style>',
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    """Return by which hash a content security policy allows a text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _render_header(document: Document, metrics: Sequence[str], sections: list[_Section]) -> str:
+    links = "\n".join(
+        f'<li{" hidden" if x.name == "what-if" else ""}><a href="#{x.name}">{x.title}</a></li>'
+        for x in sections
+    )
+    chooser = ""
+    if len(metrics) > 1:
+        chooser = _render_chooser("Metric", metrics, ' id="metric"')
+    return (
+        f"<header>\n{render_text(document.title, 'h1')}\n</header>\n"
+        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{links}\n</ul>\n</nav>\n'
+        f'{chooser}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
+    )
+
+
+def _render_chooser(label: str, names: Iterable[str], more: str = "") -> str:
+    options = "".join(f"<option>{escape_text(name)}</option>" for name in names)
+    return f'<label class="chooser" hidden>{label} <select{more}>{options}</select></label>'
+
+
+# --- what follows the metric ---------------------------------------------------------------------
+
+
+def _list_metrics(document: Document, charts: list[Chart]) -> list[str]:
+    """Return the metrics that can be chosen: those of the verdicts, or of the first variants."""
+    if len(document.verdicts) > 1:
+        return [*document.verdicts]
+    varied = [x for x in document.list_blocks() if isinstance(x, Variants) and len(x.metrics) > 1]
+    if varied:
+        return [*varied[0].metrics]
+    first = next((chart.name for chart in charts if chart.variant), None)
+    return [chart.variant for chart in charts if chart.name == first]
+
+
+def _render_variants(elements: dict[str, str], metrics: Sequence[str]) -> str:
+    """Return elements of which one is shown, by the metric or by a choice of their own."""
+    if len(elements) == 1:
+        return next(iter(elements.values()))
+    shown = "\n".join(
+        f'<div data-variant="{escape_text(name)}"{" hidden" if k else ""}>\n{element}\n</div>'
+        for k, (name, element) in enumerate(elements.items())
+    )
+    if set(elements) <= set(metrics):
+        none = '<p class="none" hidden>Undefined by this metric.</p>'
+        return f'<div class="variants" data-follows="metric">\n{shown}\n{none}\n</div>'
+    return f'<div class="variants">\n{_render_chooser("Show", elements)}\n{shown}\n</div>'
+
+
+def _render_verdict(document: Document, metrics: Sequence[str]) -> str:
+    verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
+    return _render_variants(
+        {name: render_text(text, kind="verdict") for name, text in verdicts.items() if text},
+        metrics,
+    )
+
+
+def _render_charts(charts: list[Chart], metrics: Sequence[str]) -> str:
+    views: dict[str, dict[str, str]] = {}
+    for chart in charts:
+        views.setdefault(chart.name, {})[chart.variant] = _render_figure(chart)
+    drawn = "\n".join(
+        f'<div class="view">\n{_render_variants(figures, metrics)}\n</div>'
+        for figures in views.values()
+    )
+    return f'<div class="views">\n{drawn}\n</div>' if drawn else ""
+
+
+def _render_figure(chart: Chart) -> str:
+    name = "-".join(filter(None, (chart.name, chart.variant)))
+    return (
+        f'<figure data-name="{escape_text(name)}">\n<figcaption>\n'
+        f"{render_text(chart.title, 'h3')}\n{render_text(chart.description)}\n</figcaption>\n"
+        f'<div class="drawing">{svg.render_drawing(chart)}</div>\n</figure>'
+    )
+
+
+def _render_blocks(document: Document, metrics: Sequence[str]) -> str:
+    return "\n".join(
+        _render_variants(
+            {name: "\n".join(map(_render_block, block.make(name))) for name in block.metrics},
+            metrics,
+        )
+        if isinstance(block, Variants)
+        else _render_block(block)
+        for block in document.list_blocks()
+    )
+
+
+def _render_block(block: str | Grid) -> str:
+    return render_grid(block) if isinstance(block, Grid) else render_text(block)
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+def _render_summary(result: "Renderable") -> str:
+    """Return the report as JSON, in which nothing ends the element that it stands in."""
+    text = json.dumps(result.to_dict(), allow_nan=False, separators=(",", ":"))
+    if len(text) > LARGEST_SUMMARY:
+        return ""
+    text = text.replace("<", "\\u003c")
+    return f'<script type="application/json" id="ordinate-summary">{text}</script>'
+
+
+def _render_what_if(result: "Renderable") -> str:
+    """Return the confusion matrix as buttons, and the forms that move items in it.
+
+    Results that are of one confusion matrix have it.
+    """
+    matrix: ConfusionMatrix | None = getattr(result, "confusion_matrix", None)
+    if matrix is None or len(matrix.scale) > MOST_LEVELS:
+        return ""
+    names = [*matrix.scale.names]
+    cells = matrix.weights if matrix.has_unanswered else matrix.counts
+    heads = [
+        f'<th scope="col" data-position="{position!r}">{escape_text(name)}</th>'
+        for name, position in zip(names, matrix.scale.at, strict=True)
+    ]
+    heads += ['<th scope="col">no answer</th>'] if matrix.has_unanswered else []
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape_text(name)}</th>'
+        + "".join(
+            f'<td><button type="button" value="{x!r}">{_format(x)}</button></td>' for x in row
+        )
+        + "</tr>"
+        for name, row in zip(names, cells.tolist(), strict=True)
+    )
+    levels = "".join(
+        f'<option value="{k}">{escape_text(name[:40])}</option>' for k, name in enumerate(names)
+    )
+    return WHAT_IF.format(heads="".join(heads), rows=rows, levels=levels)
+
+
+def _format(weight: float) -> str:
+    return format_cell(int(weight) if weight == int(weight) else weight)
+
+
+WHAT_IF = """\
+<p>Choose a cell to take items from, then the cell to put them in, or move a whole column towards \
+its neighbour: every metric follows. The report itself stays as it is.</p>
+<div class="what-if">
+<div>
+<form id="move-cells"><label>Items to move <input name="amount" type="number" min="0" step="any" \
+value="1"></label></form>
+<div class="table plain">
+<table id="cells"><caption>Confusion matrix: rows are gold, columns predicted</caption>
+<thead><tr><td></td>{heads}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>
+<form id="move-level">
+<label>Move <input name="percent" type="number" min="0" max="100" step="any" value="10"> %</label>
+<label>of the predictions of <select name="level">{levels}</select></label>
+<button name="lower" type="button">one level lower</button>
+<button name="higher" type="button">one level higher</button>
+</form>
+<p><button id="undo" type="button" disabled>Undo</button> \
+<button id="reset" type="button" disabled>Reset</button></p>
+<p id="moved" role="status"></p>
+</div>
+<div class="table plain">
+<table id="what-if-metrics"><caption>Metrics</caption>
+<thead><tr><th scope="col">metric</th><th scope="col" class="n">report</th>\
+<th scope="col" class="n">what if</th><th scope="col" class="n">change</th>\
+<th scope="col">which is</th></tr></thead>
+<tbody></tbody>
+</table>
+</div>
+</div>"""

@@ -1,0 +1,282 @@
+"""A comparison in charts: leaderboards with rank intervals, pairs, rankings by each metric."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ordinate.inference import Estimate
+from ordinate.metrics import Metric
+from ordinate.render.charts import Axis, Cell, Chart, Line, Mark, Panel, Point, Text
+from ordinate.render.document import format_cell
+from ordinate.render.estimates import format_p_value, format_percent, join_names
+from ordinate.results.base import BETTER_VALUES
+from ordinate.results.evaluation_charts import CHANCE, CONSTANT
+from ordinate.results.forest_plots import MOST_ROWS, ForestPlot, ForestRow
+from ordinate.results.joint_comparison import PairDifference
+from ordinate.results.leaderboard import Leaderboard, Standing
+from ordinate.results.metric_strips import SYSTEM
+
+if TYPE_CHECKING:
+    from ordinate.results.comparison import Comparison
+
+MOST_RANKED = 30  # systems whose lines can be followed
+SHADES = {"better": 1.0, "worse": -1.0, "different": 0.5}
+REVERSED = {"better": "worse", "worse": "better"}
+
+
+def chart_comparison(result: "Comparison") -> list[Chart]:
+    """Return the views of a comparison, the first ones those that answer first."""
+    boards, level = result.leaderboards, result.settings.level
+    charts = chart_leaderboards(boards, level)
+    if result.case_averages is not None:
+        charts += chart_leaderboards(result.case_averages.leaderboards, level, cases=True)
+    paired = [
+        PairChart(board.metric, [x.system for x in _list_ranked(board)], board.pairs, level)
+        for board in boards.values()
+    ]
+    return [
+        *charts,
+        *(pairs.chart_differences() for pairs in paired if pairs.pairs),
+        *(pairs.chart_significance() for pairs in paired if pairs.is_matrix),
+        *chart_rankings(boards),
+    ]
+
+
+# --- leaderboards --------------------------------------------------------------------------------
+
+
+def chart_leaderboards(
+    boards: Mapping[str, Leaderboard], level: float, *, cases: bool = False
+) -> list[Chart]:
+    """Return for each metric the systems with their intervals, and their ranks with theirs."""
+    name, what = ("case_leaderboard", "mean over cases") if cases else ("leaderboard", "")
+    return [
+        _chart_leaderboard(name, what, board, level)
+        for board in boards.values()
+        if any(not math.isnan(x.estimate.value) for x in board.standings)
+    ]
+
+
+def _chart_leaderboard(name: str, what: str, board: Leaderboard, level: float) -> Chart:
+    ranked, metric = _list_ranked(board), board.metric
+    references = {}
+    if board.baselines is not None:
+        references = {
+            CONSTANT: board.baselines.best_constant.value,
+            CHANCE: board.baselines.chance.value,
+        }
+    title = f"{metric.expression}, {what}" if what else metric.expression
+    plot = ForestPlot(
+        [ForestRow(x.system, x.estimate, _describe_rank(x)) for x in board.standings],
+        Axis(f"{title}, {BETTER_VALUES[metric.direction]} is better"),
+        level,
+        SYSTEM,
+        references,
+    )
+    return plot.make_chart(
+        name,
+        f"Leaderboard by {title}",
+        "Systems, best first: the value with its confidence interval, and the rank with its "
+        "rank interval.",
+        more=(_make_rank_panel(ranked),) if ranked else (),
+        variant=metric.expression,
+    )
+
+
+def _list_ranked(board: Leaderboard) -> list[Standing]:
+    return [standing for standing in board.standings if standing.rank is not None]
+
+
+def _make_rank_panel(ranked: list[Standing]) -> Panel:
+    points = tuple(
+        Point(
+            float(x.rank or 0),
+            x.system,
+            float(x.rank_low or 0),
+            float(x.rank_high or 0),
+            series=SYSTEM,
+            detail=f"{x.system}: {_describe_rank(x)}",
+        )
+        for x in ranked[:MOST_ROWS]
+    )
+    axis = Axis("rank, with its rank interval", low=0.5, high=len(ranked) + 0.5, integer=True)
+    return Panel(points, x=axis)
+
+
+def _describe_rank(standing: Standing) -> str:
+    if standing.rank is None:
+        return ""
+    text = f"rank {standing.rank} (rank interval {standing.rank_low} to {standing.rank_high})"
+    if standing.rank_shares:
+        text += f", P(rank 1) {format_percent(standing.rank_shares[0])}"
+    letters = standing.compact_letter_display
+    return f"{text}, compact letter display {letters}" if letters else text
+
+
+# --- pairs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A pair as one of its systems sees it: that one less the other."""
+
+    first: str
+    second: str
+    estimate: Estimate
+    verdict: str
+    note: str
+
+
+@dataclass(frozen=True)
+class PairChart:
+    """The pairs of systems on one metric; `systems` are those with a value, best first."""
+
+    metric: Metric
+    systems: Sequence[str]
+    pairs: Sequence[PairDifference]
+    level: float | None
+    noun: str = SYSTEM
+    unit: str | None = None
+    format_value: Callable[[float], str] = format_cell
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether all pairs of a few systems are compared."""
+        count = len(self.systems)
+        return 3 <= count <= MOST_ROWS and len(self.pairs) == count * (count - 1) // 2
+
+    def chart_differences(self) -> Chart:
+        """Return how systems differ from the one that all of them are compared with."""
+        centre, name = self._find_centre(), self.metric.expression
+        better = BETTER_VALUES[self.metric.direction]
+        return self._make_plot(
+            [side for side in self._list_sides() if side.second == centre],
+            Axis(f"difference of {name}, {better} is better", unit=self.unit),
+            {centre: 0.0},
+        ).make_chart(
+            "differences",
+            f"Differences from one {self.noun} by {name}",
+            f"Each {self.noun} less the one at 0, with the interval of the difference.",
+            variant=name,
+        )
+
+    def chart_significance(self) -> Chart:
+        """Return which system is significantly better than which, pair by pair."""
+        sides = self._list_sides()
+        plot = self._make_plot(sides, Axis(unit=self.unit), {})
+        cells = tuple(
+            Cell(
+                side.second,
+                side.first,
+                SHADES.get(side.verdict, 0.0),
+                self._format_signed(side.estimate.value),
+                f"less {side.second}: {plot.describe_row(row)}",
+            )
+            for side, row in zip(sides, plot.rows, strict=True)
+        )
+        name, levels = self.metric.expression, tuple(self.systems)
+        return Chart(
+            "significance",
+            f"Who is significantly better by {name}",
+            "Each row beside each column, best first: shaded where the row is significantly "
+            "better, in the other colour where it is worse; the number is the row less the column.",
+            Axis("than", "ordered", levels),
+            Axis(self.noun, "ordered", levels),
+            (Panel(cells),),
+            shades="significantly better, or worse in the other colour",
+            variant=name,
+        )
+
+    def _make_plot(
+        self, sides: Sequence[_Side], axis: Axis, references: dict[str, float]
+    ) -> ForestPlot:
+        rows = [ForestRow(side.first, side.estimate, side.note) for side in sides]
+        return ForestPlot(rows, axis, self.level, self.noun, references, self._format_signed)
+
+    def _format_signed(self, value: float) -> str:
+        return f"{'+' if value > 0 else ''}{self.format_value(value)}"
+
+    def _find_centre(self) -> str:
+        """Return the system that is in all pairs, or else the best one."""
+        sides = [{pair.first, pair.second} for pair in self.pairs]
+        return next((x for x in self.systems if all(x in y for y in sides)), self.systems[0])
+
+    def _list_sides(self) -> list[_Side]:
+        """Return each pair from both sides."""
+        sides = []
+        for pair in self.pairs:
+            p = f"p {format_p_value(pair.p)}, adjusted {format_p_value(pair.p_adjusted)}"
+            margin = f"; margin: {pair.margin_verdict}" if pair.margin_verdict else ""
+            ahead = Estimate(pair.difference, pair.low, pair.high, None)
+            behind = Estimate(-pair.difference, -pair.high, -pair.low, None)
+            reverse = REVERSED.get(pair.verdict, pair.verdict)
+            for first, second, estimate, verdict in (
+                (pair.first, pair.second, ahead, pair.verdict),
+                (pair.second, pair.first, behind, reverse),
+            ):
+                sides.append(_Side(first, second, estimate, verdict, f"{p}: {verdict}{margin}"))
+        return sides
+
+
+# --- rankings ------------------------------------------------------------------------------------
+
+
+def chart_rankings(boards: Mapping[str, Leaderboard]) -> list[Chart]:
+    """Return the ranks of the systems under each metric, joined by lines, if there are several."""
+    ranked = {name: _list_ranked(board) for name, board in boards.items()}
+    ranked = {name: standings for name, standings in ranked.items() if len(standings) > 1}
+    if len(ranked) < 2:
+        return []
+    every = dict.fromkeys(x.system for standings in ranked.values() for x in standings)
+    systems = tuple(every)[:MOST_RANKED]
+    shown = {
+        name: {x.system: x for x in standings if x.system in systems}
+        for name, standings in ranked.items()
+    }
+    ranks = {x.rank or 0 for standings in shown.values() for x in standings.values()}
+    more = len(every) - len(systems)
+    left_out = f" The first {MOST_RANKED} are shown, {more:,} more are not." if more else ""
+    return [
+        Chart(
+            "rankings",
+            "Rankings by each metric",
+            "The rank of each system under each metric: where lines cross, metrics disagree."
+            + left_out,
+            Axis("metric", "ordered", tuple(shown)),
+            Axis("rank", "ordered", tuple(str(rank) for rank in sorted(ranks))),
+            (Panel((*_make_rank_lines(shown, systems), *_name_rank_lines(shown))),),
+            series=systems,
+        )
+    ]
+
+
+def _make_rank_lines(
+    shown: Mapping[str, Mapping[str, Standing]], systems: tuple[str, ...]
+) -> list[Mark]:
+    marks: list[Mark] = []
+    for system in systems:
+        found = {name: x[system] for name, x in shown.items() if system in x}
+        ranks = tuple(str(standing.rank) for standing in found.values())
+        marks.append(Line(tuple(found), ranks, series=system, detail=system))
+        marks += [
+            Point(
+                name,
+                str(standing.rank),
+                series=system,
+                detail=f"{system} by {name}: {_describe_rank(standing)}",
+            )
+            for name, standing in found.items()
+        ]
+    return marks
+
+
+def _name_rank_lines(shown: Mapping[str, Mapping[str, Standing]]) -> list[Text]:
+    """Return the names at the ends of the lines; of equals, the legend has all but the first."""
+    last = list(shown)[-1]
+    by_rank: dict[int, list[str]] = {}
+    for system, standing in shown[last].items():
+        by_rank.setdefault(standing.rank or 0, []).append(system)
+    return [
+        Text(last, str(rank), join_names(names), series=names[0]) for rank, names in by_rank.items()
+    ]
