@@ -154,7 +154,7 @@ class RegressionEvaluation(Result):
         intervals = resolve_intervals(interval)
         parts = {name: part for name, part in by if np.any(part.items)}
         subgroups = [(part.pooled, part) if part.shape else (part, None) for part in parts.values()]
-        whole, *found = cls.evaluate_each(
+        whole, *found = _evaluate_each(
             [(summary, groups), *subgroups], selected, intervals, unit, normalization
         )
         return replace(
@@ -163,31 +163,6 @@ class RegressionEvaluation(Result):
             by=dict(zip(parts, found, strict=True)),
             origin=origin or Origin("target", "predicted"),
         )
-
-    @classmethod
-    def evaluate_each(
-        cls,
-        summaries: Sequence[tuple[Moments, Moments | None]],
-        metrics: list[Metric],
-        intervals: ConfidenceIntervals | None,
-        unit: str | None,
-        normalization: Normalization | None,
-    ) -> "list[RegressionEvaluation]":
-        """Evaluate many summaries, each beside a batch of its clusters, if it has any."""
-        estimates = _estimate_metrics_of_each(metrics, summaries, intervals)
-        return [
-            cls(
-                summary=summary,
-                metrics=found,
-                selected=tuple(metrics),
-                baselines=tuple(_compute_baselines(summary)),
-                unit=unit,
-                normalization=normalization,
-                groups=None if groups is None else int((groups.items > 0).sum()),
-                interval=intervals,
-            )
-            for (summary, groups), found in zip(summaries, estimates, strict=True)
-        ]
 
     @property
     def sigma(self) -> float:
@@ -458,7 +433,7 @@ def evaluate_regression(
     def evaluate_parts(of: Sequence[RegressionItems]) -> list[RegressionEvaluation]:
         """Evaluate items, from their summaries, and with what the items know better."""
         resampled = items.is_resampled(intervals, len(of))
-        found = RegressionEvaluation.evaluate_each(
+        found = _evaluate_each(
             [(part.summarise(constants), part.summarise_groups()) for part in of],
             select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments),
             None if resampled else intervals,
@@ -544,6 +519,30 @@ def _sum_lazy_table(
 def regression_report(data: Any, predicted: Any = None, **options: Any) -> str:
     """Return the text report of a regression; options are those of evaluate_regression."""
     return str(evaluate_regression(data, predicted, **options))
+
+
+def _evaluate_each(
+    summaries: Sequence[tuple[Moments, Moments | None]],
+    metrics: list[Metric],
+    intervals: ConfidenceIntervals | None,
+    unit: str | None,
+    normalization: Normalization | None,
+) -> list[RegressionEvaluation]:
+    """Evaluate many summaries, each beside a batch of its clusters, if it has any."""
+    estimates = _estimate_metrics_of_each(metrics, summaries, intervals)
+    return [
+        RegressionEvaluation(
+            summary=summary,
+            metrics=found,
+            selected=tuple(metrics),
+            baselines=tuple(_compute_baselines(summary)),
+            unit=unit,
+            normalization=normalization,
+            groups=None if groups is None else int((groups.items > 0).sum()),
+            interval=intervals,
+        )
+        for (summary, groups), found in zip(summaries, estimates, strict=True)
+    ]
 
 
 def _estimate_metrics_of_each(
