@@ -441,7 +441,8 @@ class _RegressionRun:
         return parts
 
     def _build_residuals(self, items: "RegressionRows") -> _ReportPart:
-        from ordinate.render import Document
+        from dataclasses import replace
+
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -455,8 +456,9 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        notes = (NOT_GROUPED_NOTE,) if grouped else ()
-        document = Document("Residuals", (found.document(),), notes=notes)
+        document = found.document()
+        if grouped:
+            document = replace(document, notes=(*document.notes, NOT_GROUPED_NOTE))
         return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionRows") -> _ReportPart:
@@ -488,7 +490,8 @@ class _RegressionRun:
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
+        document = replace(document, verdict=f"As levels: {document.verdict}")
+        return _ReportPart("levels", found, [f"{document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""

@@ -47,12 +47,15 @@ def describe_comparison(result: "RegressionComparison") -> Document:
             *left_out,
             " ".join(others),
             make_model_tails_grid(result.tails),
-            describe_undefined_tails(result.tails),
-            result.describe_tail_assumptions() or "",
         ),
         verdict=first,
         verdicts=result.conclusions,
-        notes=(*_describe_uncertainty(result), _explain_columns(result)),
+        notes=(
+            *describe_undefined_tails(result.tails),
+            *_describe_uncertainty(result),
+            *result.describe_tail_assumptions(),
+            _explain_columns(result),
+        ),
     )
 
 
@@ -181,7 +184,7 @@ def _make_difference_grids(result: "RegressionComparison") -> list[Grid]:
     )
     title = "Differences on the same items, first less second"
     header = (*header, "p", "adjusted p", "the first is")
-    grid = Grid(title, header, rows, left=3, optional=("p",))
+    grid = Grid(title, header, rows, left=3, optional=("p", "adjusted p"))
     return [grid] if rows else []
 
 
