@@ -365,7 +365,7 @@ def open_experiment(options: argparse.Namespace) -> "Experiment":
 
 
 def parse_intervals(
-    options: argparse.Namespace, *, method: str | None = None, stratified: bool = False
+    options: argparse.Namespace, *, method: Any = None, stratified: bool = False
 ) -> "ConfidenceIntervals | None":
     """Return the settings of confidence intervals, None for none."""
     from ordinate.inference import ConfidenceIntervals
