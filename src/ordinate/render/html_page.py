@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
+FOOTER = (
+    "<footer><p>Made with Ordinate {version}. <code>ordinate verify</code> makes this page again, "
+    "and says whether all digits agree.</p></footer>"
+)
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
 
 
@@ -48,8 +52,7 @@ def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
         '<body class="ordinate">',
         _render_header(document, metrics, written),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        f"<footer><p>Made with Ordinate {version('ordinate')}. <code>ordinate verify</code> makes "
-        "this page again, and says whether all digits agree.</p></footer>",
+        FOOTER.format(version=version("ordinate")),
         _render_summary(result),
         _render_data("ordinate-provenance", result.describe_provenance(store)),
         f'<script type="module">{script}</script>',
