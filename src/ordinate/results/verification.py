@@ -298,6 +298,16 @@ def _make_again(made_of: Any, form: str) -> str:
 # --- comparing -----------------------------------------------------------------------------------
 
 
+def compare_reports(
+    shown: str, recomputed: str, version: str = __version__
+) -> list[DigitDifference]:
+    """Return what two reports of one format differ in, but for what they say they are made of.
+
+    The version is that which made the first.
+    """
+    return list(_read_report(shown).compare(recomputed, version))
+
+
 def _compare_values(shown: Any, recomputed: Any, where: str = "") -> Iterator[DigitDifference]:
     """Yield where two plain values differ, each number and each string by itself."""
     if isinstance(shown, dict) and isinstance(recomputed, dict):
