@@ -23,7 +23,6 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
-    "StoreText",
     "find_drawings",
     "find_terminal_width",
     "render",

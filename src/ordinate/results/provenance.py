@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, singledispatch
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from ordinate import __version__
 from ordinate.errors import BadInput, shorten
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import SUMMARY_TYPES, get_summary_type
@@ -27,6 +27,7 @@ from ordinate.results.base import SCHEMA, Record, Result, to_json_label
 from ordinate.scale import Scale
 from ordinate.summaries import Summary
 
+VERSION = version("ordinate")
 TAG = "$"  # the key of what is no plain value: says what it is
 LARGEST_MADE_OF = 200_000  # letters that a report carries; more stand in a file beside it
 MOST_RESAMPLES = 1_000_000  # that a report may ask for
@@ -128,7 +129,7 @@ def describe_provenance(result: Result, store: StoreText | None = None) -> Recor
     """Return what made a report, what it is made of, and the checksum of both."""
     made_of = dump_value(result)
     text = _write(made_of)
-    made_with = {"ordinate": __version__, "numpy": np.__version__, "schema": SCHEMA}
+    made_with = {"ordinate": VERSION, "numpy": np.VERSION, "schema": SCHEMA}
     stored: Record
     if len(text) <= LARGEST_MADE_OF:
         stored = {"made_of": json.loads(text)}

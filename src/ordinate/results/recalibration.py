@@ -111,11 +111,10 @@ class RecalibrationEvaluation(Result):
         interval: ConfidenceIntervals,
     ) -> "RecalibrationEvaluation":
         """Evaluate two summaries of the same items, spread over the same blocks."""
+        options: dict[str, Any] = {"bins": bins, "interval": interval}
         return cls(
-            *(
-                Calibration.from_blocks(blocks, list(metrics), bins=bins, interval=interval)
-                for blocks in (before, after)
-            ),
+            before=Calibration.from_blocks(before, list(metrics), **options),
+            after=Calibration.from_blocks(after, list(metrics), **options),
             changes={
                 metric.expression: estimate_paired_difference(metric, before, after, interval)
                 for metric in metrics
