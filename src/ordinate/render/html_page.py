@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
@@ -19,15 +19,19 @@ from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants, form
 from ordinate.render.html import escape_text, read_style, render_grid, render_notes, render_text
 
 if TYPE_CHECKING:
-    from ordinate.render import Renderable
+    from ordinate.render import Renderable, StoreText
     from ordinate.summaries import ConfusionMatrix
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
+FOOTER = (
+    "<footer><p>Made with Ordinate {version}. <code>ordinate verify</code> makes this page again, "
+    "and says whether all digits agree.</p></footer>"
+)
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
 
 
-def render_page(result: "Renderable") -> str:
+def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
     """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
     document, charts = result.document(), result.list_charts()
     metrics = _list_metrics(document, charts)
@@ -48,8 +52,9 @@ def render_page(result: "Renderable") -> str:
         '<body class="ordinate">',
         _render_header(document, metrics, written),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        f"<footer><p>Made with Ordinate {version('ordinate')}.</p></footer>",
+        FOOTER.format(version=version("ordinate")),
         _render_summary(result),
+        _render_data("ordinate-provenance", result.describe_provenance(store)),
         f'<script type="module">{script}</script>',
         "</body>\n</html>\n",
     ]
@@ -208,12 +213,15 @@ def _render_block(block: str | Grid) -> str:
 
 
 def _render_summary(result: "Renderable") -> str:
-    """Return the report as JSON, in which nothing ends the element that it stands in."""
-    text = json.dumps(result.to_dict(), allow_nan=False, separators=(",", ":"))
-    if len(text) > LARGEST_SUMMARY:
-        return ""
-    text = text.replace("<", "\\u003c")
-    return f'<script type="application/json" id="ordinate-summary">{text}</script>'
+    """Return the report as JSON, unless it is too large for a page."""
+    element = _render_data("ordinate-summary", result.to_dict())
+    return "" if len(element) > LARGEST_SUMMARY else element
+
+
+def _render_data(name: str, values: dict[str, Any]) -> str:
+    """Return plain values as JSON in an element, which nothing in them ends."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def _render_what_if(result: "Renderable") -> str:
