@@ -8,7 +8,7 @@ from importlib.resources import files
 from ordinate.errors import replace_control_characters
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, Link, format_grid_rows
 
 MOST_DRAWINGS = 2  # of a piece: those that answer first
 LONGEST_CELL, LONGEST_SENTENCE = 160, 2_000  # letters; the rest of a longer text is scrolled to
@@ -70,7 +70,10 @@ def render_grid(grid: Grid) -> str:
         for k, name in enumerate(header)
     )
     caption = f"<caption>{_render_cell_text(grid.title)}</caption>" if grid.title else ""
-    lines = [f"<tr>{_render_cells(row, grid.left)}</tr>" for row in rows]
+    lines = [
+        f"<tr>{_render_cells(list(map(_render_cell, cells, row)), grid.left)}</tr>"
+        for cells, row in zip(grid.rows, rows, strict=True)
+    ]
     count = len(lines) - grid.totals
     body, foot = "\n".join(lines[:count]), "\n".join(lines[count:])
     return (
@@ -86,12 +89,19 @@ NUMBER = ' class="n"'
 
 def _render_cells(row: list[str], left: int) -> str:
     words = "".join(
-        f'<th scope="row">{_render_cell_text(cell)}</th>'
-        if k == left - 1
-        else f"<td>{_render_cell_text(cell)}</td>"
+        f'<th scope="row">{cell}</th>' if k == left - 1 else f"<td>{cell}</td>"
         for k, cell in enumerate(row[:left])
     )
-    return words + "".join(f"<td{NUMBER}>{_render_cell_text(cell)}</td>" for cell in row[left:])
+    return words + "".join(f"<td{NUMBER}>{cell}</td>" for cell in row[left:])
+
+
+def _render_cell(cell: Cell, text: str) -> str:
+    return render_link(cell) if isinstance(cell, Link) else _render_cell_text(text)
+
+
+def render_link(link: Link) -> str:
+    """Return a text that leads to its target."""
+    return f'<a href="{escape_text(link.target)}">{_render_cell_text(link)}</a>'
 
 
 def _render_cell_text(text: str) -> str:
