@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "compare systems on the same items",
     "count": "count items into a shard, for merge",
     "merge": "merge shards that were counted apart, and report",
+    "verify": "make a report again, and say whether all digits agree",
     "power": "plan how many items a comparison takes",
     "decode": "turn probabilities into the levels that a metric rewards",
     "init": "lay out an experiment folder from labelled texts",

@@ -282,16 +282,16 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
 
 def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.cli.output import check_output_paths, replace_with_companion
 
     check_output_paths(list_inputs(options), [options.output])
-    with replace_atomically(options.output, force=options.force) as report:
-        if report is None:
-            show_report(options, result(), sys.stdout)
-        else:
-            shown = options.format or _infer_format(options.output)
-            text = render(result(), shown, details=options.details)
-            report.write_text(text, encoding="utf-8", errors="replace")
+    if options.output is None:
+        show_report(options, result(), sys.stdout)
+        return
+    with replace_with_companion(options.output, force=options.force) as (report, store):
+        shown = options.format or _infer_format(options.output)
+        text = render(result(), shown, details=options.details, store=store)
+        report.write_text(text, encoding="utf-8", errors="replace")
 
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
@@ -26,19 +26,25 @@ from ordinate.render.html import (
 )
 
 if TYPE_CHECKING:
-    from ordinate.render import Renderable
+    from ordinate.render import Renderable, StoreText
     from ordinate.summaries import ConfusionMatrix
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
+VERIFY = " <code>ordinate verify</code> makes this page again, and says whether all digits agree."
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
 
 
-def render_page(result: "Renderable") -> str:
+def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
     """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
     panel = Section("what-if", "What if", _render_what_if(result), "what_if.js")
+    provenance = render_data("ordinate-provenance", result.describe_provenance(store))
     return render_document(
-        result.document(), result.list_charts(), panel, data=_render_summary(result)
+        result.document(),
+        result.list_charts(),
+        panel,
+        data="\n".join(filter(None, [_render_summary(result), provenance])),
+        footer=VERIFY,
     )
 
 
@@ -48,6 +54,7 @@ def render_document(
     *more: "Section",
     links: Sequence[Link] = (),
     data: str = "",
+    footer: str = "",
 ) -> str:
     """Return sentences, charts and tables as a page; further sections stand between these.
 
@@ -70,7 +77,7 @@ def render_document(
         '<body class="ordinate">',
         _render_header(document, metrics, written, links),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        f"<footer><p>Made with Ordinate {version('ordinate')}.</p></footer>",
+        f"<footer><p>Made with Ordinate {version('ordinate')}.{footer}</p></footer>",
         data,
         f'<script type="module">{script}</script>',
         "</body>\n</html>\n",
@@ -250,12 +257,15 @@ def _render_block(block: str | Grid) -> str:
 
 
 def _render_summary(result: "Renderable") -> str:
-    """Return the report as JSON, in which nothing ends the element that it stands in."""
-    text = json.dumps(result.to_dict(), allow_nan=False, separators=(",", ":"))
-    if len(text) > LARGEST_SUMMARY:
-        return ""
-    text = text.replace("<", "\\u003c")
-    return f'<script type="application/json" id="ordinate-summary">{text}</script>'
+    """Return the report as JSON, unless it is too large for a page."""
+    element = render_data("ordinate-summary", result.to_dict())
+    return "" if len(element) > LARGEST_SUMMARY else element
+
+
+def render_data(name: str, values: dict[str, Any]) -> str:
+    """Return plain values as JSON in an element, which nothing in them ends."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def _render_what_if(result: "Renderable") -> str:
