@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
     from ordinate.search.tuning_result import TuningResult
+    from ordinate.site import write_site
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
@@ -77,6 +78,7 @@ _HOMES = {
     "score": "ordinate.results",
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
+    "write_site": "ordinate.site",
 }
 
 __all__ = [
@@ -117,6 +119,7 @@ __all__ = [
     "score",
     "tune",
     "tune_regression",
+    "write_site",
 ]
 
 
@@ -137,6 +140,7 @@ PACKAGES = (
     "render",
     "results",
     "scale",
+    "site",
     "summaries",
 )
 

@@ -51,7 +51,8 @@ class Grid:
         columns = enumerate(zip(*self.rows, strict=True))
         used = [k for k, cells in columns if any(cell is not None for cell in cells)]
         rows = tuple(tuple(row[k] for k in used) for row in self.rows)
-        return replace(self, header=tuple(self.header[k] for k in used), rows=rows)
+        header, left = tuple(self.header[k] for k in used), sum(k < self.left for k in used)
+        return replace(self, header=header, rows=rows, left=left)
 
 
 @dataclass(frozen=True)

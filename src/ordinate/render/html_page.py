@@ -262,7 +262,7 @@ def _render_summary(result: "Renderable") -> str:
     return "" if len(element) > LARGEST_SUMMARY else element
 
 
-def render_data(name: str, values: dict[str, Any]) -> str:
+def render_data(name: str, values: Any) -> str:
     """Return plain values as JSON in an element, which nothing in them ends."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'

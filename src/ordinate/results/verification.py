@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -281,18 +282,43 @@ def _load_made_of(provenance: Record, path: Path) -> Any:
     return read_json(_read_text(other))
 
 
+def load_report(path: Path) -> Result:
+    """Return the result of a report, made again from what the file carries.
+
+    Nothing in the file is executed. A file that was changed is refused.
+    """
+    provenance = _read_report(_read_text(path)).get_provenance()
+    made_of = _load_made_of(provenance, path)
+    if compute_checksum(provenance, made_of) != provenance.get("sha256"):
+        raise BadInput("it was changed after it was written: see `ordinate verify`.")
+    return _make_result(made_of)
+
+
 def _make_again(made_of: Any, form: str) -> str:
     """Return the report, whatever stands in a file that anybody may have changed."""
-    try:
+    result = _make_result(made_of)
+    with _explain_damage():
+        return render(result, form).encode(errors="replace").decode()
+
+
+def _make_result(made_of: Any) -> Result:
+    with _explain_damage():
         result = load_value(made_of)
         if not isinstance(result, Result):
             raise BadInput("it is made of no result.")
-        return render(result, form).encode(errors="replace").decode()
+        return result
+
+
+@contextmanager
+def _explain_damage() -> Iterator[None]:
+    """Say in words what is wrong with values that are damaged, which may break any formula."""
+    try:
+        yield
     except UnknownMetric as problem:
         raise BadInput(f"{problem} A metric of your own is loaded with --load.") from None
     except OrdinateError as problem:
         raise BadInput(str(problem)) from None
-    except Exception as problem:  # noqa: BLE001 - damaged values may break any formula
+    except Exception as problem:  # noqa: BLE001 - whatever a formula makes of them
         raise BadInput(f"what it is made of is damaged ({type(problem).__name__}).") from None
 
 

@@ -11,6 +11,7 @@ from ordinate.inference import Estimate
 from ordinate.render.charts import shorten_label
 from ordinate.render.estimates import format_count
 from ordinate.results.base import Record
+from ordinate.results.per_level import to_integer_if_whole
 
 UNNAMED = "predicted"  # how evaluations call predictions that nobody named
 LONGEST_SCALE = 60  # letters of a scale in a cell
@@ -151,7 +152,7 @@ def _read_regression(report: Record, name: str) -> Values:
         yield from _read_evaluation(report, name)
         return
     found = decode(report, _RegressionComparison, WHERE)
-    data = format_count(found["n"])
+    data = format_count(to_integer_if_whole(found["n"]))
     for system, metrics in found["models"].items():
         for metric, value in metrics.items():
             made = _make_value(system, metric, value, data, level=found["interval"])
@@ -208,13 +209,13 @@ KINDS = {
 def _make_value(
     system: str, metric: str, value: _Value, data: str, *, level: float | None
 ) -> ReportedValue:
-    bounds = (value.get(key) for key in ("value", "low", "high"))
-    numbers = [math.nan if x is None else float(x) for x in bounds]  # type: ignore[arg-type] # decoded
+    bounds = (value["value"], value.get("low"), value.get("high"))
+    found, low, high = (math.nan if x is None else x for x in bounds)
     return ReportedValue(
         system,
         metric,
         value.get("direction", ""),
-        Estimate(*numbers, None),
+        Estimate(found, low, high, None),
         data,
         value.get("unit"),
         level,
@@ -225,7 +226,7 @@ def _describe_data(report: _Evaluation | _Comparison, source: _Source) -> str:
     """Return which items these are: reports that agree in it are of the same data."""
     files, scale = source.get("files", []), report.get("scale", [])
     parts = [PurePath(files[0]).name] if files else []
-    parts += [f"{source.get('gold', 'gold')}"] if files else []
-    parts += [format_count(report["n"])] if "n" in report else []
+    parts += [source.get("gold", "gold")] if files else []
+    parts += [format_count(to_integer_if_whole(report["n"]))] if "n" in report else []
     parts += [shorten_label(" < ".join(map(str, scale)), LONGEST_SCALE)] if scale else []
     return ", ".join(parts)
