@@ -33,11 +33,16 @@ function describeDifference([a, b]) {
   return [(gap > 0 ? "+" : "") + format(gap), side];
 }
 
+// A text that is scrolled where it is very long.
+function writeText(text) {
+  return text.length > 160 ? create("span", { class: "long", tabindex: "0" }, text) : text;
+}
+
 function writeRow(pair) {
   const [a, b] = pair;
   const systems = [...new Set([a?.system, b?.system].filter((name) => name !== undefined))];
-  const row = create("tr", {}, create("th", { scope: "row" }, (a ?? b).metric));
-  row.append(create("td", {}, systems.join(" / ")));
+  const row = create("tr", {}, create("th", { scope: "row" }, writeText((a ?? b).metric)));
+  row.append(create("td", {}, writeText(systems.join(" / "))));
   for (const text of [formatValue(a), formatValue(b), ...describeDifference(pair)]) {
     row.append(create("td", { class: "n" }, text));
   }
@@ -46,6 +51,13 @@ function writeRow(pair) {
 
 function nameData(report) {
   return [...new Set(report.values.map((value) => value.data))].join("; ") || "no data that it names";
+}
+
+// The two latest reports of the same data; without any, the two latest.
+function choosePair() {
+  const same = (i) => LIST.findIndex((report, k) => k > i && nameData(report) === nameData(LIST[i]));
+  const first = LIST.findIndex((report, i) => report.values.length && same(i) > 0);
+  return first < 0 ? [0, Math.min(1, LIST.length - 1)] : [first, same(first)];
 }
 
 function compareReports() {
@@ -69,13 +81,13 @@ function compareReports() {
 function prepareSideBySide() {
   const known = new Map(LIST.map((report, k) => [report.id, k]));
   const given = location.hash.slice(1).split(",").map((id) => known.get(id));
+  const usual = choosePair();
   choosers.forEach((select, k) => {
     select.append(...LIST.map((report, i) => create("option", { value: i }, report.title.slice(0, 120))));
-    select.value = given[k] ?? Math.min(k, LIST.length - 1);
+    select.value = given[k] ?? usual[k];
     select.addEventListener("change", compareReports);
   });
-  const section = find("#side-by-side").closest("section");
-  section.hidden = false;
+  find("#side-by-side").closest("section").hidden = false;
   find('.bar a[href="#choose"]').parentElement.hidden = false;
   compareReports();
 }

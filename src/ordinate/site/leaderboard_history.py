@@ -15,6 +15,7 @@ from ordinate.site.reported_values import ReportedValue
 
 MOST_SYSTEMS = len(SHAPES)  # that a chart can tell from each other
 MOST_DATES = 40  # side by side
+PARTS = ("value", "low", "high")  # of an estimate
 UNTESTED = (
     "Values of several reports stand side by side, and their differences are not tested: that "
     "takes the predictions of all systems (ordinate compare)."
@@ -30,8 +31,10 @@ class DataHistory:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of any report."""
-        return tuple(dict.fromkeys(value.metric for _, value in self.entries))
+        """The metrics of any report, in the order of the latest."""
+        latest, _ = self.entries[-1]
+        listed = [value.metric for one, value in self.entries if one is latest]
+        return tuple(dict.fromkeys([*listed, *(value.metric for _, value in self.entries)]))
 
     def select(self, metric: str) -> list[tuple[ListedReport, ReportedValue]]:
         """Return what reports say of one metric."""
@@ -84,20 +87,16 @@ class DataHistory:
             for one, value in self.select(metric)
             if value.system == system and one.date in dates and not math.isnan(value.estimate.value)
         }
-        if len(found) > 1:
-            values = tuple(value.estimate.value for value in found.values())
-            yield Line(tuple(found), values, series=system)
+        estimates = [value.estimate for value in found.values()]
+        alone = len(found) == 1
+        if not alone:  # a band has the intervals then: those of many systems would cover each other
+            values, low, high = (tuple(getattr(x, k) for x in estimates) for k in PARTS)
+            yield Line(tuple(found), values, low, high, series=system)
         for date, value in found.items():
-            estimate = value.estimate
-            shown = format_value_with_interval(estimate, value.level, value.unit)
-            yield Point(
-                date,
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                series=system,
-                detail=f"{system}, {date}: {shown}",
-            )
+            shown = format_value_with_interval(value.estimate, value.level, value.unit)
+            detail = f"{system}, {date}: {shown}"
+            interval = (value.estimate.low, value.estimate.high) if alone else ()
+            yield Point(date, value.estimate.value, *interval, series=system, detail=detail)
 
     def build_grid(self, metric: str) -> list[str | Grid]:
         """Return all values of a metric as a table, the latest first."""
@@ -112,10 +111,11 @@ class DataHistory:
 def collect_histories(reports: Sequence[ListedReport]) -> list[DataHistory]:
     """Return the data sets, the one of the latest report first; reports are the latest first."""
     found: dict[str, list[tuple[ListedReport, ReportedValue]]] = {}
-    for one in reports:
+    for one in reversed(reports):
         for value in one.report.values:
             found.setdefault(value.data, []).append((one, value))
-    return [DataHistory(data, tuple(reversed(entries))) for data, entries in found.items()]
+    latest = dict.fromkeys(value.data for one in reports for value in one.report.values)
+    return [DataHistory(data, tuple(found[data])) for data in latest]
 
 
 def describe_histories(histories: Sequence[DataHistory]) -> tuple[Document, list[Chart]]:

@@ -15,7 +15,7 @@ from ordinate.results.per_level import to_integer_if_whole
 
 UNNAMED = "predicted"  # how evaluations call predictions that nobody named
 LONGEST_SCALE = 60  # letters of a scale in a cell
-WHERE = "it"  # how a reason calls the report
+WHERE = "its values"  # how a reason calls what a report has
 CROSS_VALIDATION = "cross_validation"
 TEST = "test_"
 HELD_OUT, TEST_ERROR = "validation_rmse", "test_rmse"  # of searches of regression models
@@ -91,7 +91,7 @@ class _Winner(TypedDict):
 
 class _SearchData(TypedDict):
     n: int
-    path: NotRequired[str]
+    path: NotRequired[str | None]  # None where it was a data frame
     training: NotRequired[list[str]]
 
 
@@ -164,7 +164,7 @@ def _read_search(report: Record, name: str) -> Values:
     found = decode(report, _Search, WHERE)
     data, winner = found["data"], found["winning"]
     system = "/".join([*winner["sets"], winner["model"]])
-    files = data.get("training") or [PurePath(data.get("path", name)).name]
+    files = data.get("training") or [PurePath(data.get("path") or name).name]
     trained = f"{', '.join(files)}, {format_count(data['n'])}"
     for value in found["summary"]:
         key = value["key"]

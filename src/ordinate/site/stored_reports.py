@@ -19,7 +19,7 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.experiment.safe_files import compute_digest, resolve_inside
 from ordinate.experiment.stored_json import read_json
-from ordinate.results.base import Record, Result
+from ordinate.results.base import Record, Result, to_plain
 from ordinate.results.verification import BESIDE, load_report
 from ordinate.search.analysis import analyze_search
 from ordinate.site.reported_values import ReportedValue, get_kind, list_values
@@ -125,7 +125,7 @@ def _read_file(path: Path, name: str) -> StoredReport:
     if size > LARGEST_FILE:
         raise BadInput(f"it has {size:,} bytes, and a report has {LARGEST_FILE:,} at most.")
     result = load_report(path)
-    return _describe_report(path, name, result.to_dict(), result)
+    return _describe_report(path, name, to_plain(result.to_dict()), result)
 
 
 def _read_search(root: Path, name: str) -> StoredReport:
