@@ -4,7 +4,6 @@ import base64
 import copy
 import hashlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -46,7 +45,7 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         self._open = (tag, dict(attrs)) if tag in {"script", "style"} else None
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, _):
         self._open = None
 
     def handle_data(self, data):
@@ -62,6 +61,10 @@ def read_pages(site):
 
 def find_pages(site):
     return sorted(site.rglob("*.html"))
+
+
+def list_names(folder):
+    return sorted(path.name for path in folder.iterdir())
 
 
 def read_tree(folder):
@@ -294,9 +297,9 @@ def test_a_kill_leaves_no_half_site(reports, tmp_path):
 
 
 def test_an_error_midway_leaves_nothing(reports, tmp_path):
-    def interrupt(path):
+    def interrupt(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         write_site(reports, tmp_path / "site", progress=interrupt)
-    assert sorted(os.listdir(tmp_path)) == ["reports"]
+    assert list_names(tmp_path) == ["reports"]

@@ -29,7 +29,7 @@ def replace_atomically(target: str | None, *, force: bool) -> Iterator[Path | No
 
 @contextmanager
 def replace_with_companion(target: str, *, force: bool) -> Iterator[tuple[Path, StoreText]]:
-    """Give a temporary file as `replace_atomically` does, and what puts a file beside the report."""
+    """Give a temporary file as `replace_atomically` does, and what puts a file beside it."""
     path = _resolve_target(target, force=force)
     with (
         atomic_files.store_beside(path) as store,

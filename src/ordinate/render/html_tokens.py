@@ -26,7 +26,7 @@ class PageContent:
 def read_page(text: str) -> PageContent:
     """Return what a page has. Nothing in it is executed.
 
-    >>> page = "<table><caption>Metrics</caption><tr><th scope=row>mae</th><td>0.5</td></tr></table>"
+    >>> page = "<table><caption>Metrics</caption><tr><th>mae</th><td>0.5</td></tr></table>"
     >>> [one for one in read_page(page).tokens if one.text == "0.5"]
     [Token(where='Metrics, mae', text='0.5')]
     """

@@ -162,13 +162,8 @@ class Result(ABC):
 
     def replace_fields(self, **changes: Any) -> Self:
         """Return the same with other fields, which knows how it was made."""
-        return replace(self, **changes)._record(  # type: ignore[type-var] # subclasses are data classes
-            Call("replace_fields", {"self": self, **changes})
-        )
-
-    def _record(self, call: Call) -> Self:
-        object.__setattr__(self, "made_by", call)
-        return self
+        changed = replace(self, **changes)  # type: ignore[type-var] # subclasses are data classes
+        return _record(changed, Call("Result.replace_fields", {"self": self, **changes}))
 
     def describe_provenance(self, store: StoreText | None = None) -> Record:
         """Return what made the report, and what it is made of, so that it can be made again.
@@ -221,9 +216,14 @@ def record_call(make: Callable[P, R]) -> Callable[P, R]:
                 bound.arguments[name] = list(value)
         made = make(*bound.args, **bound.kwargs)
         known = {name: x for name, x in bound.arguments.items() if name not in UNRECORDED}
-        return made._record(Call(make.__qualname__, known))  # noqa: SLF001 - of the same module
+        return _record(made, Call(make.__qualname__, known))
 
     return make_and_record
+
+
+def _record(made: R, call: Call) -> R:
+    object.__setattr__(made, "made_by", call)
+    return made
 
 
 # --- records and plain values --------------------------------------------------------------------

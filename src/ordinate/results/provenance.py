@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, singledispatch
 from importlib import import_module
 from typing import Any
 
@@ -39,8 +39,13 @@ FUNCTIONS = {
     "Comparison.from_panel": "ordinate.results.comparison",
     "Evaluation.add_calibration": "ordinate.results.evaluation",
     "Evaluation.from_summary": "ordinate.results.evaluation",
+    "RegressionEvaluation.add_parts": "ordinate.results.regression",
+    "RegressionEvaluation.add_prediction_intervals": "ordinate.results.regression",
+    "RegressionEvaluation.from_parts": "ordinate.results.regression",
+    "RegressionEvaluation.replace_estimates": "ordinate.results.regression",
     "Result.replace_fields": "ordinate.results.base",
     "SampleSizePlan.from_panel": "ordinate.results.sample_size",
+    "ShiftEvaluation.from_evaluations": "ordinate.results.distribution_shift",
 }
 SUMMARIES = {
     "ConfusionMatrix": ("ordinate.summaries.confusion", "confusion matrices"),
@@ -59,6 +64,7 @@ SETTINGS = {
     "ConfidenceIntervals": "ordinate.inference.confidence_intervals",
     "Normalization": "ordinate.summaries.normalization",
     "Origin": "ordinate.results.base",
+    "ReportPart": "ordinate.results.report_parts",
     "SampleSizeSettings": "ordinate.results.sample_size",
 }
 # What no summary in the report gives: it is shown again as it is carried.
@@ -147,62 +153,92 @@ def _write(values: Any) -> str:
 # --- to plain values -----------------------------------------------------------------------------
 
 
+@singledispatch
 def dump_value(value: Any) -> Any:
     """Return plain values, from which `load_value` makes the same.
 
     >>> dump_value({"level": 0.95, "margin": float("inf")})
     {'level': 0.95, 'margin': {'$': 'number', 'value': 'inf'}}
     """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {TAG: NUMBER, "value": repr(value)}
-    if isinstance(value, np.ndarray):
-        return {TAG: ARRAY, "values": _dump_numbers(value.tolist())}
-    if isinstance(value, Summary):
-        return {TAG: type(value).__name__} | _dump_numbers(value.to_dict())
-    if isinstance(value, (Metric, Scale, Variants)):
-        return _dump_special(value)
-    if isinstance(value, Result) and value.made_by is not None:
-        function, arguments = value.made_by
-        return {TAG: CALL, "function": function, "arguments": _dump_fields(arguments)}
-    if isinstance(value, Result) and not isinstance(value, CarriedReport):
-        return dump_value(CarriedReport.of(value))
     if is_dataclass(value):
-        tag = _find_tag(type(value))
-        return {TAG: tag} | _dump_fields({x.name: getattr(value, x.name) for x in fields(value)})
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {TAG: _find_tag(type(value))} | _dump_fields(value._asdict())
-    if isinstance(value, Mapping):
-        if TAG not in value and all(type(key) is str for key in value):
-            return _dump_fields(value)
-        return {TAG: MAPPING, "items": [[dump_value(k), dump_value(x)] for k, x in value.items()]}
+        values = {x.name: getattr(value, x.name) for x in fields(value)}
+        return {TAG: _find_tag(type(value))} | _dump_fields(values)
     if isinstance(value, Iterable):
         return [dump_value(x) for x in value]
     return to_json_label(value)  # a label that JSON does not know, as it is shown
 
 
+@dump_value.register(type(None))
+@dump_value.register(bool)
+@dump_value.register(int)
+@dump_value.register(str)
+def _dump_plain(value: Any) -> Any:
+    return value
+
+
+@dump_value.register
+def _dump_float(value: float) -> Any:
+    return float(value) if math.isfinite(value) else {TAG: NUMBER, "value": repr(float(value))}
+
+
+@dump_value.register
+def _dump_scalar(value: np.generic) -> Any:
+    return dump_value(value.item())
+
+
+@dump_value.register
+def _dump_array(value: np.ndarray) -> Record:
+    return {TAG: ARRAY, "values": _dump_numbers(value.tolist())}
+
+
+@dump_value.register
+def _dump_mapping(value: Mapping) -> Record:  # type: ignore[type-arg] # of anything
+    if TAG not in value and all(type(key) is str for key in value):
+        return _dump_fields(value)
+    return {TAG: MAPPING, "items": [[dump_value(k), dump_value(x)] for k, x in value.items()]}
+
+
+@dump_value.register
+def _dump_tuple(value: tuple) -> Any:  # type: ignore[type-arg] # of anything
+    if hasattr(value, "_asdict"):
+        return {TAG: _find_tag(type(value))} | _dump_fields(value._asdict())
+    return [dump_value(x) for x in value]
+
+
+@dump_value.register
+def _dump_result(value: Result) -> Record:
+    if value.made_by is None:
+        carried = value if isinstance(value, CarriedReport) else CarriedReport.of(value)
+        shown = {x.name: getattr(carried, x.name) for x in fields(carried)}
+        return {TAG: CarriedReport.__name__} | _dump_fields(shown)
+    function, arguments = value.made_by
+    return {TAG: CALL, "function": function, "arguments": _dump_fields(arguments)}
+
+
+@dump_value.register
+def _dump_summary(value: Summary) -> Record:
+    return {TAG: type(value).__name__} | _dump_numbers(value.to_dict())
+
+
+@dump_value.register
+def _dump_metric(value: Metric) -> Record:
+    inputs = {name: of for of, (name, *_) in SUMMARY_TYPES.items()}
+    return {TAG: "Metric", "expression": value.expression, "of": inputs[value.summary.__name__]}
+
+
+@dump_value.register
+def _dump_scale(value: Scale) -> Record:
+    labels, positions = (_dump_numbers(list(x)) for x in (value.labels, value.at))
+    return {TAG: "Scale", "labels": labels, "positions": positions, "names": list(value.names)}
+
+
+@dump_value.register
+def _dump_variants(value: Variants) -> Record:
+    return {TAG: "Variants", "blocks": [[x, dump_value(value.make(x))] for x in value.metrics]}
+
+
 def _dump_fields(values: Mapping[str, Any]) -> Record:
     return {name: dump_value(x) for name, x in values.items()}
-
-
-def _dump_special(value: Metric | Scale | Variants) -> Record:
-    if isinstance(value, Metric):
-        inputs = {name: of for of, (name, *_) in SUMMARY_TYPES.items()}
-        of = inputs[value.summary.__name__]
-        return {TAG: "Metric", "expression": value.expression, "of": of}
-    if isinstance(value, Variants):
-        made = {name: dump_value(value.make(name)) for name in value.metrics}
-        return {TAG: "Variants", "blocks": [[name, blocks] for name, blocks in made.items()]}
-    labels, positions, names = map(list, (value.labels, value.at, value.names))
-    return {
-        TAG: "Scale",
-        "labels": _dump_numbers(labels),
-        "positions": _dump_numbers(positions),
-        "names": names,
-    }
 
 
 def _dump_numbers(value: Any) -> Any:

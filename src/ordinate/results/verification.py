@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -103,7 +102,7 @@ class Verification(Result):
 
     def _state_versions(self) -> list[str]:
         return [
-            f"Made with {title} {self.made_with.get(name)}; this is {own}, whose numbers may differ."
+            f"Made with {title} {self.made_with.get(name)}, and verified with {own}."
             for name, title, own in (
                 ("ordinate", "Ordinate", __version__),
                 ("numpy", "NumPy", np.__version__),
@@ -357,7 +356,7 @@ def _compare_tokens(shown: list[Token], recomputed: list[Token]) -> Iterator[Dig
     for first, second in pairs:
         if first is None or second is None or first.text != second.text:
             where = next(x.where for x in (first, second) if x is not None)
-            yield DigitDifference(where, *(x and x.text for x in (first, second)))
+            yield DigitDifference(where, *(None if x is None else x.text for x in (first, second)))
 
 
 def _find_ends(shown: list[Token], recomputed: list[Token]) -> tuple[int, int]:
@@ -374,6 +373,8 @@ def _match_tokens(
     shown: list[Token], recomputed: list[Token]
 ) -> Iterator[tuple[Token | None, Token | None]]:
     """Yield the tokens that differ, side by side where one stands in place of another."""
+    from difflib import SequenceMatcher
+
     texts = ([one.text for one in shown], [one.text for one in recomputed])
     for kind, *bounds in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
         if kind != "equal":
