@@ -25,5 +25,6 @@ def searches(tmp_path_factory):
     """A folder with one finished search of each task."""
     folder = tmp_path_factory.mktemp("searches")
     for case in CASES:
-        case.tune(case.lay_out(folder / case.name))
+        settings = case.make_settings(models=case.model, trials=1)
+        case.tune(case.lay_out(folder / case.name), settings)
     return folder

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordinate.render import Document, Grid
 from ordinate.render.charts import SHAPES, Axis, Chart, Line, Panel, Point
@@ -95,8 +95,10 @@ class DataHistory:
         for date, value in found.items():
             shown = format_value_with_interval(value.estimate, value.level, value.unit)
             detail = f"{system}, {date}: {shown}"
-            interval = (value.estimate.low, value.estimate.high) if alone else ()
-            yield Point(date, value.estimate.value, *interval, series=system, detail=detail)
+            point = Point(date, value.estimate.value, series=system, detail=detail)
+            if alone:
+                point = replace(point, low=value.estimate.low, high=value.estimate.high)
+            yield point
 
     def build_grid(self, metric: str) -> list[str | Grid]:
         """Return all values of a metric as a table, the latest first."""
