@@ -5,8 +5,7 @@ import sys
 from typing import Any
 
 from ordinate.cli.flags import InputPath
-from ordinate.cli.options import add_command
-from ordinate.render import RENDERERS, find_terminal_width, render
+from ordinate.cli.options import add_command, add_force_option, add_format_option
 
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a -o reports/model_a.json
@@ -28,7 +27,8 @@ def add_to(commands: Any) -> None:
         "Write a static site over a folder of evaluations, comparisons and experiments: an index, "
         "leaderboards over time, two reports side by side, and the items that systems got most "
         "wrong. Reports are the pages and the JSON of any command (-o report.html or .json), and "
-        "the folders of tuning. A report that cannot be read is listed with its reason.",
+        "the folders of tuning. A report that cannot be read is listed with its reason. --force "
+        "replaces a site that Ordinate wrote, and nothing else.",
         EXAMPLES,
     )
     parser.add_argument(
@@ -37,21 +37,15 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         *("-o", "--output"), metavar="OUT", required=True, help="folder of the site, a new one"
     )
-    parser.add_argument(
-        "--force", action="store_true", help="replace a site that Ordinate wrote earlier"
-    )
-    parser.add_argument(
-        "--format",
-        choices=sorted({*RENDERERS} - {"html"}),
-        default="text",
-        help="of the listing that is printed (default: text)",
-    )
+    add_format_option(parser)
+    add_force_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the site, and say what it has."""
     from ordinate.cli.progress import show_stages
+    from ordinate.render import find_terminal_width, render
     from ordinate.site import write_site
 
     with show_stages() as show_stage:
@@ -61,5 +55,5 @@ def run(options: argparse.Namespace) -> int:
             force=options.force,
             progress=lambda path: show_stage("reports", 0.0, path),
         )
-    sys.stdout.write(render(listing, options.format, width=find_terminal_width()))
+    sys.stdout.write(render(listing, options.format or "text", width=find_terminal_width()))
     return 0
