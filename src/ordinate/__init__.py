@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.results.text_reports import calibration_report, classification_report
+    from ordinate.results.verification import Verification, verify
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
     from ordinate.search.tuning_result import TuningResult
@@ -58,6 +59,7 @@ _HOMES = {
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
     "TuningResult": "ordinate.search.tuning_result",
+    "Verification": "ordinate.results.verification",
     "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
@@ -78,6 +80,7 @@ _HOMES = {
     "score": "ordinate.results",
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
+    "verify": "ordinate.results.verification",
     "write_site": "ordinate.site",
 }
 
@@ -99,6 +102,7 @@ __all__ = [
     "SampleSizePlan",
     "Scale",
     "TuningResult",
+    "Verification",
     "analyze_search",
     "calibration_report",
     "classification_report",
@@ -119,6 +123,7 @@ __all__ = [
     "score",
     "tune",
     "tune_regression",
+    "verify",
     "write_site",
 ]
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 from ordinate.render import csv_records, latex, markdown, text
@@ -22,7 +23,6 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
-    "StoreText",
     "find_drawings",
     "find_terminal_width",
     "render",
@@ -52,13 +52,20 @@ class Renderable(Protocol):
 
 
 def _render_json(result: Renderable, store: StoreText | None = None) -> str:
-    values = result.to_dict() | {PROVENANCE: result.describe_provenance(store)}
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    values, provenance = result.to_dict(), result.describe_provenance(store)
+    text = _write_json(values, provenance, ascii_only=False)
     try:
         text.encode()
     except UnicodeEncodeError:  # half a letter, which no file can have
-        return json.dumps(values, allow_nan=False, indent=2) + "\n"
+        return _write_json(values, provenance, ascii_only=True)
     return text
+
+
+def _write_json(values: Any, provenance: Any, *, ascii_only: bool) -> str:
+    """Return a report as JSON; what it is made of is for programs, and stands on one line."""
+    write = partial(json.dumps, ensure_ascii=ascii_only, allow_nan=False)
+    shown = write(values, indent=2).removesuffix("\n}")
+    return f'{shown},\n  "{PROVENANCE}": {write(provenance)}\n}}\n'
 
 
 def _render_html(result: Renderable, store: StoreText | None = None) -> str:

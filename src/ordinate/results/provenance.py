@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, singledispatch
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from ordinate import __version__
 from ordinate.errors import BadInput, shorten
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import SUMMARY_TYPES, get_summary_type
@@ -27,6 +27,7 @@ from ordinate.results.base import SCHEMA, Record, Result, to_json_label
 from ordinate.scale import Scale
 from ordinate.summaries import Summary
 
+VERSION = version("ordinate")
 TAG = "$"  # the key of what is no plain value: says what it is
 LARGEST_MADE_OF = 200_000  # letters that a report carries; more stand in a file beside it
 MOST_RESAMPLES = 1_000_000  # that a report may ask for
@@ -39,6 +40,7 @@ FUNCTIONS = {
     "Comparison.from_panel": "ordinate.results.comparison",
     "Evaluation.add_calibration": "ordinate.results.evaluation",
     "Evaluation.from_summary": "ordinate.results.evaluation",
+    "RecalibrationEvaluation.from_blocks": "ordinate.results.recalibration",
     "RegressionEvaluation.add_parts": "ordinate.results.regression",
     "RegressionEvaluation.add_prediction_intervals": "ordinate.results.regression",
     "RegressionEvaluation.from_parts": "ordinate.results.regression",
@@ -69,7 +71,7 @@ SETTINGS = {
 }
 # What no summary in the report gives: it is shown again as it is carried.
 CARRIED = {
-    "CarriedReport": ("ordinate.results.provenance", "what is shown"),
+    "CarriedReport": ("ordinate.results.provenance", "parts that no summary gives"),
     "ColumnShift": ("ordinate.results.distribution_shift", "shifts of columns"),
     "Estimate": ("ordinate.inference.estimates", "values and intervals computed from items"),
 }
@@ -125,8 +127,9 @@ class CarriedReport(Result):
 
 def describe_provenance(result: Result, store: StoreText | None = None) -> Record:
     """Return what made a report, what it is made of, and the checksum of both."""
-    text = _write(dump_value(result))
-    made_with = {"ordinate": __version__, "numpy": np.__version__, "schema": SCHEMA}
+    made_of = dump_value(result)
+    text = _write(made_of)
+    made_with = {"ordinate": VERSION, "numpy": np.VERSION, "schema": SCHEMA}
     stored: Record
     if len(text) <= LARGEST_MADE_OF:
         stored = {"made_of": json.loads(text)}
@@ -134,19 +137,18 @@ def describe_provenance(result: Result, store: StoreText | None = None) -> Recor
         stored = {"file": store(text)}
     else:
         stored = {"left_out": f"{len(text):,} letters are too many; with -o they have a file"}
-    return made_with | stored | {"sha256": compute_checksum(made_with, text)}
+    return made_with | stored | {"sha256": compute_checksum(made_with, made_of)}
 
 
 def compute_checksum(made_with: Mapping[str, Any], made_of: Any) -> str:
     """Return the hash of what made a report, and of what it is made of, in any order of keys."""
-    text = made_of if isinstance(made_of, str) else _write(made_of)
     known = {name: made_with.get(name) for name in ("ordinate", "numpy", "schema")}
-    return hashlib.sha256(f"{_write(known)}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(_write([known, made_of], sort_keys=True).encode()).hexdigest()
 
 
-def _write(values: Any) -> str:
+def _write(values: Any, **options: Any) -> str:
     return json.dumps(
-        values, allow_nan=False, separators=(",", ":"), sort_keys=True, default=to_json_label
+        values, allow_nan=False, separators=(",", ":"), default=to_json_label, **options
     )
 
 

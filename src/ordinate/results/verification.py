@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ordinate import __version__
 from ordinate.errors import BadInput, OrdinateError, UnknownMetric, shorten
 from ordinate.render import PROVENANCE, Document, Grid, render
 from ordinate.render.estimates import format_count, join_names
@@ -20,6 +19,7 @@ from ordinate.results.base import SCHEMA, Record, Result, Serializable
 from ordinate.results.provenance import (
     CARRIED,
     SUMMARIES,
+    VERSION,
     compute_checksum,
     list_tags,
     load_value,
@@ -73,7 +73,7 @@ class Verification(Result):
             "task": "verify",
             "file": self.file,
             "made_with": self.made_with,
-            "verified_with": {"ordinate": __version__, "numpy": np.__version__},
+            "verified_with": {"ordinate": VERSION, "numpy": np.VERSION},
             "agrees": self.agrees,
             "numbers": self.numbers,
             "recomputed_from": list(self.summaries),
@@ -104,8 +104,8 @@ class Verification(Result):
         return [
             f"Made with {title} {self.made_with.get(name)}, and verified with {own}."
             for name, title, own in (
-                ("ordinate", "Ordinate", __version__),
-                ("numpy", "NumPy", np.__version__),
+                ("ordinate", "Ordinate", VERSION),
+                ("numpy", "NumPy", np.VERSION),
             )
             if self.made_with.get(name) != own
         ]
@@ -233,7 +233,7 @@ class _PageReport:
         return _check_provenance(None if text is None else read_json(text))
 
     def compare(self, again: str, version: str) -> Iterator[DigitDifference]:
-        other = read_page(again.replace(f"Ordinate {__version__}", f"Ordinate {version}"))
+        other = read_page(again.replace(f"Ordinate {VERSION}", f"Ordinate {version}"))
         yield from _compare_tokens(self.content.tokens, other.tokens)
         mine, own = self._load_data(self.content), self._load_data(other)
         for key in sorted({*mine, *own}):
@@ -322,6 +322,14 @@ def _explain_damage() -> Iterator[None]:
 
 
 # --- comparing -----------------------------------------------------------------------------------
+
+
+def compare_reports(shown: str, recomputed: str, version: str = VERSION) -> list[DigitDifference]:
+    """Return what two reports of one format differ in, but for what they say they are made of.
+
+    The version is that which made the first.
+    """
+    return list(_read_report(shown).compare(recomputed, version))
 
 
 def _compare_values(shown: Any, recomputed: Any, where: str = "") -> Iterator[DigitDifference]:
