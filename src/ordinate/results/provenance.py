@@ -129,7 +129,7 @@ def describe_provenance(result: Result, store: StoreText | None = None) -> Recor
     """Return what made a report, what it is made of, and the checksum of both."""
     made_of = dump_value(result)
     text = _write(made_of)
-    made_with = {"ordinate": VERSION, "numpy": np.VERSION, "schema": SCHEMA}
+    made_with = {"ordinate": VERSION, "numpy": np.__version__, "schema": SCHEMA}
     stored: Record
     if len(text) <= LARGEST_MADE_OF:
         stored = {"made_of": json.loads(text)}

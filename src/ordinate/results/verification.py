@@ -73,7 +73,7 @@ class Verification(Result):
             "task": "verify",
             "file": self.file,
             "made_with": self.made_with,
-            "verified_with": {"ordinate": VERSION, "numpy": np.VERSION},
+            "verified_with": {"ordinate": VERSION, "numpy": np.__version__},
             "agrees": self.agrees,
             "numbers": self.numbers,
             "recomputed_from": list(self.summaries),
@@ -105,7 +105,7 @@ class Verification(Result):
             f"Made with {title} {self.made_with.get(name)}, and verified with {own}."
             for name, title, own in (
                 ("ordinate", "Ordinate", VERSION),
-                ("numpy", "NumPy", np.VERSION),
+                ("numpy", "NumPy", np.__version__),
             )
             if self.made_with.get(name) != own
         ]
