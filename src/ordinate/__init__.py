@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
     from ordinate.search.tuning_result import TuningResult
+    from ordinate.site import write_site
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
@@ -80,6 +81,7 @@ _HOMES = {
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
     "verify": "ordinate.results.verification",
+    "write_site": "ordinate.site",
 }
 
 __all__ = [
@@ -122,6 +124,7 @@ __all__ = [
     "tune",
     "tune_regression",
     "verify",
+    "write_site",
 ]
 
 
@@ -142,6 +145,7 @@ PACKAGES = (
     "render",
     "results",
     "scale",
+    "site",
     "summaries",
 )
 

@@ -55,7 +55,7 @@ def test_own_metrics_are_loaded(here):
     text = (here / "own.json").read_text().replace("misses_of_this_test", "unknown_here")
     (here / "own.json").write_text(text)
     shown = " ".join(run("verify", "own.json").out.split())
-    assert "A metric of your own is loaded with --load." in shown
+    assert "A metric that you declared is loaded with --load." in shown
 
 
 DEEP = "[" * 100_000

@@ -156,18 +156,22 @@ def add_text_file_options(parser: argparse.ArgumentParser) -> None:
 def add_output_options(parser: argparse._ActionsContainer) -> None:
     """Add the options of the report: format and file."""
     add_file_output_options(parser)
-    add = parser.add_argument
-    add(
-        "--format",
-        choices=REPORT_FORMATS,
-        help="of the report (default: by the suffix of its file, "
-        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
-    )
-    add(
+    add_format_option(parser)
+    parser.add_argument(
         "--details",
         action="store_true",
         default=None,
         help="show on the terminal what files have: full names of models, large tables",
+    )
+
+
+def add_format_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option of the format of a report."""
+    parser.add_argument(
+        "--format",
+        choices=REPORT_FORMATS,
+        help="of the report (default: by the suffix of its file, "
+        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
 
 
@@ -178,6 +182,11 @@ def add_file_output_options(parser: argparse._ActionsContainer) -> None:
         metavar="FILE",
         help="where to write what the command makes (default: standard output)",
     )
+    add_force_option(parser)
+
+
+def add_force_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that overwrites."""
     parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
 

@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants, format_cell
-from ordinate.render.html import escape_text, read_style, render_grid, render_notes, render_text
+from ordinate.render.document import NOTES_TITLE, Document, Grid, Link, Variants, format_cell
+from ordinate.render.html import (
+    escape_text,
+    read_style,
+    render_grid,
+    render_link,
+    render_notes,
+    render_text,
+)
 
 if TYPE_CHECKING:
     from ordinate.render import Renderable, StoreText
@@ -24,37 +31,54 @@ if TYPE_CHECKING:
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
-FOOTER = (
-    "<footer><p>Made with Ordinate {version}. <code>ordinate verify</code> makes this page again, "
-    "and says whether all digits agree.</p></footer>"
-)
+VERIFY = " <code>ordinate verify</code> makes this page again, and says whether all digits agree."
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
 
 
 def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
     """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
-    document, charts = result.document(), result.list_charts()
+    panel = Section("what-if", "What if", _render_what_if(result), "what_if.js")
+    provenance = render_data("ordinate-provenance", result.describe_provenance(store))
+    return render_document(
+        result.document(),
+        result.list_charts(),
+        panel,
+        data="\n".join(filter(None, [_render_summary(result), provenance])),
+        footer=VERIFY,
+    )
+
+
+def render_document(
+    document: Document,
+    charts: Sequence[Chart],
+    *more: "Section",
+    links: Sequence[Link] = (),
+    data: str = "",
+    footer: str = "",
+) -> str:
+    """Return sentences, charts and tables as a page; further sections stand between these.
+
+    `links` are the other pages of a site, and `data` is what the page carries for programs.
+    """
     metrics = _list_metrics(document, charts)
     sections = [
-        _Section("verdict", "Verdict", _render_verdict(document, metrics)),
-        _Section("charts", "Charts", _render_charts(charts, metrics)),
-        _Section("what-if", "What if", _render_what_if(result)),
-        _Section("tables", "Tables", _render_blocks(document, metrics)),
-        _Section("notes", NOTES_TITLE, render_notes(document)),
+        Section("verdict", "Verdict", _render_verdict(document, metrics)),
+        Section("charts", "Charts", _render_charts(charts, metrics)),
+        *more,
+        Section("tables", "Tables", _render_blocks(document, metrics)),
+        Section("notes", NOTES_TITLE, render_notes(document)),
     ]
     written = [section for section in sections if section.content]
-    script = _read_script("page.js")
-    if any(section.name == "what-if" for section in written):
-        script += _read_script("what_if.js")
-    head = _render_head(document, script)
+    script = _read_script("page.js") + "".join(_read_script(x.script) for x in written if x.script)
+    policy = "".join(f" {x.policy};" for x in written if x.policy)
+    head = _render_head(document, script, policy)
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
         '<body class="ordinate">',
-        _render_header(document, metrics, written),
+        _render_header(document, metrics, written, links),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        FOOTER.format(version=version("ordinate")),
-        _render_summary(result),
-        _render_data("ordinate-provenance", result.describe_provenance(store)),
+        f"<footer><p>Made with Ordinate {version('ordinate')}.{footer}</p></footer>",
+        data,
         f'<script type="module">{script}</script>',
         "</body>\n</html>\n",
     ]
@@ -66,26 +90,36 @@ def _read_script(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Section:
-    """A part of the page with a head of its own; one without content is not written."""
+class Section:
+    """A part of the page with a head of its own; one without content is not written.
+
+    `script` is the file of what works in it; until that runs, the section is hidden. `policy` is
+    what it may load, in the words of a content security policy.
+    """
 
     name: str
     title: str
     content: str
+    script: str = ""
+    policy: str = ""
 
     def render(self) -> str:
-        """Return the section; what needs the script is hidden until that runs."""
-        hidden = " hidden" if self.name == "what-if" else ""
+        """Return the section."""
         return (
-            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{hidden}>\n'
+            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{self.hidden}>\n'
             f'<h2 id="{self.name}-title">{self.title}</h2>\n{self.content}\n</section>'
         )
+
+    @property
+    def hidden(self) -> str:
+        """The attribute of what is not shown until a script runs."""
+        return " hidden" if self.script else ""
 
 
 # --- head ----------------------------------------------------------------------------------------
 
 
-def _render_head(document: Document, script: str) -> str:
+def _render_head(document: Document, script: str, policy: str = "") -> str:
     """Return what a browser must know first: whose code it may run, titles, style sheets."""
     chosen = "".join(
         f"@media screen{{[data-theme={name}] .ordinate,[data-theme={name}] .ordinate-chart"
@@ -94,7 +128,7 @@ def _render_head(document: Document, script: str) -> str:
     )
     page = read_style("html.css") + read_style("page.css") + chosen
     policy = (
-        f"default-src 'none'; style-src {_hash(page)} {_hash(svg.STYLE)}; "
+        f"default-src 'none';{policy} style-src {_hash(page)} {_hash(svg.STYLE)}; "
         f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     title = document.title[: LONGEST_TITLE - 1] + "…" * (len(document.title) >= LONGEST_TITLE)
@@ -117,19 +151,29 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _render_header(document: Document, metrics: Sequence[str], sections: list[_Section]) -> str:
-    links = "\n".join(
-        f'<li{" hidden" if x.name == "what-if" else ""}><a href="#{x.name}">{x.title}</a></li>'
-        for x in sections
-    )
+def _render_header(
+    document: Document,
+    metrics: Sequence[str],
+    sections: Sequence[Section],
+    links: Sequence[Link],
+) -> str:
+    listed = "\n".join(f'<li{x.hidden}><a href="#{x.name}">{x.title}</a></li>' for x in sections)
     chooser = ""
     if len(metrics) > 1:
         chooser = _render_chooser("Metric", metrics, ' id="metric"')
     return (
-        f"<header>\n{render_text(document.title, 'h1')}\n</header>\n"
-        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{links}\n</ul>\n</nav>\n'
+        f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
+        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
         f'{chooser}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
+
+
+def _render_links(links: Sequence[Link]) -> str:
+    """Return the pages of a site."""
+    if not links:
+        return ""
+    listed = "\n".join(f"<li>{render_link(link)}</li>" for link in links)
+    return f'<nav class="site" aria-label="Site">\n<ul>\n{listed}\n</ul>\n</nav>\n'
 
 
 def _render_chooser(label: str, names: Iterable[str], more: str = "") -> str:
@@ -140,7 +184,7 @@ def _render_chooser(label: str, names: Iterable[str], more: str = "") -> str:
 # --- what follows the metric ---------------------------------------------------------------------
 
 
-def _list_metrics(document: Document, charts: list[Chart]) -> list[str]:
+def _list_metrics(document: Document, charts: Sequence[Chart]) -> list[str]:
     """Return the metrics that can be chosen: those of the verdicts, or of the first variants."""
     if len(document.verdicts) > 1:
         return [*document.verdicts]
@@ -173,7 +217,7 @@ def _render_verdict(document: Document, metrics: Sequence[str]) -> str:
     )
 
 
-def _render_charts(charts: list[Chart], metrics: Sequence[str]) -> str:
+def _render_charts(charts: Sequence[Chart], metrics: Sequence[str]) -> str:
     views: dict[str, dict[str, str]] = {}
     for chart in charts:
         views.setdefault(chart.name, {})[chart.variant] = _render_figure(chart)
@@ -214,11 +258,11 @@ def _render_block(block: str | Grid) -> str:
 
 def _render_summary(result: "Renderable") -> str:
     """Return the report as JSON, unless it is too large for a page."""
-    element = _render_data("ordinate-summary", result.to_dict())
+    element = render_data("ordinate-summary", result.to_dict())
     return "" if len(element) > LARGEST_SUMMARY else element
 
 
-def _render_data(name: str, values: dict[str, Any]) -> str:
+def render_data(name: str, values: Any) -> str:
     """Return plain values as JSON in an element, which nothing in them ends."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'

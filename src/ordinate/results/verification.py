@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -211,7 +212,7 @@ class _JsonReport:
 
     def compare(self, again: str, version: str) -> Iterator[DigitDifference]:
         del version
-        return _compare_values(self._get_shown(self.values), self._get_shown(read_json(again)))
+        return _compare_plain(self._get_shown(self.values), self._get_shown(read_json(again)))
 
     def count_numbers(self) -> int:
         return _count_numbers(self._get_shown(self.values))
@@ -236,7 +237,7 @@ class _PageReport:
         yield from _compare_tokens(self.content.tokens, other.tokens)
         mine, own = self._load_data(self.content), self._load_data(other)
         for key in sorted({*mine, *own}):
-            yield from _compare_values(mine.get(key), own.get(key), DATA)
+            yield from _compare_plain(mine.get(key), own.get(key), DATA)
 
     def count_numbers(self) -> int:
         shown = sum(len(NUMBER.findall(one.text)) for one in self.content.tokens)
@@ -280,18 +281,43 @@ def _load_made_of(provenance: Record, path: Path) -> Any:
     return read_json(_read_text(other))
 
 
+def load_report(path: Path) -> Result:
+    """Return the result of a report, made again from what the file carries.
+
+    Nothing in the file is executed. A file that was changed is refused.
+    """
+    provenance = _read_report(_read_text(path)).get_provenance()
+    made_of = _load_made_of(provenance, path)
+    if compute_checksum(provenance, made_of) != provenance.get("sha256"):
+        raise BadInput("it was changed after it was written: see `ordinate verify`.")
+    return _make_result(made_of)
+
+
 def _make_again(made_of: Any, form: str) -> str:
     """Return the report, whatever stands in a file that anybody may have changed."""
-    try:
+    result = _make_result(made_of)
+    with _explain_damage():
+        return render(result, form).encode(errors="replace").decode()
+
+
+def _make_result(made_of: Any) -> Result:
+    with _explain_damage():
         result = load_value(made_of)
         if not isinstance(result, Result):
             raise BadInput("it is made of no result.")
-        return render(result, form).encode(errors="replace").decode()
+        return result
+
+
+@contextmanager
+def _explain_damage() -> Iterator[None]:
+    """Say in words what is wrong with values that are damaged, which may break any formula."""
+    try:
+        yield
     except UnknownMetric as problem:
-        raise BadInput(f"{problem} A metric of your own is loaded with --load.") from None
+        raise BadInput(f"{problem} A metric that you declared is loaded with --load.") from None
     except OrdinateError as problem:
         raise BadInput(str(problem)) from None
-    except Exception as problem:  # noqa: BLE001 - damaged values may break any formula
+    except Exception as problem:  # noqa: BLE001 - whatever a formula makes of them
         raise BadInput(f"what it is made of is damaged ({type(problem).__name__}).") from None
 
 
@@ -306,15 +332,15 @@ def compare_reports(shown: str, recomputed: str, version: str = VERSION) -> list
     return list(_read_report(shown).compare(recomputed, version))
 
 
-def _compare_values(shown: Any, recomputed: Any, where: str = "") -> Iterator[DigitDifference]:
+def _compare_plain(shown: Any, recomputed: Any, where: str = "") -> Iterator[DigitDifference]:
     """Yield where two plain values differ, each number and each string by itself."""
     if isinstance(shown, dict) and isinstance(recomputed, dict):
         for key in dict.fromkeys((*shown, *recomputed)):
             pair = (shown.get(key, NOTHING), recomputed.get(key, NOTHING))
-            yield from _compare_values(*pair, f"{where}.{key}" if where else key)
+            yield from _compare_plain(*pair, f"{where}.{key}" if where else key)
     elif isinstance(shown, list) and isinstance(recomputed, list):
         for k, pair in enumerate(zip_longest(shown, recomputed, fillvalue=NOTHING)):
-            yield from _compare_values(*pair, f"{where}[{k}]")
+            yield from _compare_plain(*pair, f"{where}[{k}]")
     elif type(shown) is not type(recomputed) or shown != recomputed:
         yield DigitDifference(where, *map(_show_value, (shown, recomputed)))
 
