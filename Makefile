@@ -85,6 +85,7 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/many.py --write docs/studies/many-benchmark.md
 
 coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
