@@ -9,7 +9,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
+STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
 .PHONY: help demo test test-all test-engines test-lowest lint bench $(STUDIES) properties docs clean
 
 help: ## show this help
@@ -104,6 +104,9 @@ symmetry-and-power: $(VENV)/.test ## study Bowker's test and the items that pilo
 
 conformal-sets: $(VENV)/.test ## study the size and coverage of conformal prediction sets
 	$(BIN)/python benchmarks/conformal_sets.py --write docs/studies/conformal-sets.md
+
+many-tables: $(VENV)/.test ## study intervals of macro F1 where tables are too many to resample
+	$(BIN)/python benchmarks/many_tables.py --write docs/studies/many-tables.md
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from engines.engine_list import ENGINES, Engine
 
 

@@ -9,9 +9,9 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from command import run
-from engines.servers import start_postgres
 
 import ordinate
+from engines.servers import start_postgres
 from ordinate.errors import BadInput
 
 N = 2_000
@@ -84,7 +84,7 @@ def test_a_partition_with_another_schema_is_an_error_of_the_frame(scan, name, tm
         ordinate.evaluate(scan(write_partitions(tmp_path)), **TOLD)
 
 
-def test_batches_that_end_half_way_are_an_error(tmp_path):
+def test_batches_that_end_half_way_are_an_error():
     table = pa.table(LABELS)
 
     def send():

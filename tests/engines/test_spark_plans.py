@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from engines.servers import start_spark
 from narwhals.stable import v2 as narwhals
 
 import ordinate
+from engines.servers import start_spark
 
 PYTHON = re.compile(r"Python|Pandas|MapInArrow", re.IGNORECASE)
 NAMES = {"gold": "level", "predicted": "guess", "weights": "weight", "by": "language"}
