@@ -130,7 +130,7 @@ def page(found: dict[str, list[Run]], sizes: dict[str, int], rounds: int) -> str
             f"{name}: as fast as before",
             limit,
             runs[0].seconds / runs[1].seconds,
-            "see the seconds of all threads: the machine was shared",
+            "other work shared the machine; the seconds of all threads say more than the clock",
             at_least=True,
         )
         for (name, runs), limit in zip(found.items(), TIMES, strict=True)
@@ -144,7 +144,7 @@ def page(found: dict[str, list[Run]], sizes: dict[str, int], rounds: int) -> str
                 f"compare` of {sizes['systems']:,} systems on {sizes['answers']:,} items by ten "
                 f"metrics, beside the earlier commit {BEFORE}, which took subgroups and systems "
                 "one by one. Each is a process that starts cold and ends with its report; the two "
-                f"run in turns, and the best of {rounds} rounds counts."
+                f"run in turns, and the best of each counts (rounds: {rounds})."
             ),
             wrapped(
                 f"Machine: {processor()}. Versions: numpy {version('numpy')}, duckdb "
