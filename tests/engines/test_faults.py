@@ -60,13 +60,14 @@ def scan_batches(pattern):
     return pyarrow.dataset.dataset(str(pattern)).scanner().to_reader()
 
 
-# Ibis calls what DuckDB has deprecated.
+# Ibis calls what DuckDB has deprecated, and Dask passes what pandas has.
 OLD_CALLS = pytest.mark.filterwarnings(r"ignore:fetch_arrow_table\(\) is deprecated")
+OLD_OPTION = pytest.mark.filterwarnings("ignore:The inplace keyword")
 LAZY = [
     pytest.param(scan_polars, "the polars frame", id="Polars"),
     pytest.param(scan_duckdb, "the duckdb frame", id="DuckDB"),
     pytest.param(scan_ibis, "the ibis frame", id="Ibis", marks=OLD_CALLS),
-    pytest.param(scan_dask, "the dask frame", id="Dask", marks=pytest.mark.slow),
+    pytest.param(scan_dask, "the dask frame", id="Dask", marks=[pytest.mark.slow, OLD_OPTION]),
 ]
 
 
