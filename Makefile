@@ -9,7 +9,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
+STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
 .PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs clean
 
 help: ## show this help
@@ -94,6 +94,7 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/many.py --write docs/studies/many-benchmark.md
 
 coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
@@ -112,6 +113,9 @@ symmetry-and-power: $(VENV)/.test ## study Bowker's test and the items that pilo
 
 conformal-sets: $(VENV)/.test ## study the size and coverage of conformal prediction sets
 	$(BIN)/python benchmarks/conformal_sets.py --write docs/studies/conformal-sets.md
+
+many-tables: $(VENV)/.test ## study intervals of macro F1 where tables are too many to resample
+	$(BIN)/python benchmarks/many_tables.py --write docs/studies/many-tables.md
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

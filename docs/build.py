@@ -1,5 +1,6 @@
-"""Write the reference of all metrics, the list of public names, and every shown output.
+"""Write the reference of all metrics, the list of public names, and every table and output shown.
 
+The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
 commands of a page run one after the other in a copy of the folder of the shipped examples.
 """
@@ -26,6 +27,8 @@ ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
 MODULES = ("integrations.torch",)  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
+CONSTRAINTS = ROOT / "constraints.txt"
+ENGINES = re.compile(r"(<!-- table of engines -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -45,6 +48,17 @@ def with_outputs(text: str) -> str:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
         return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
+
+
+def with_engines(text: str) -> str:
+    """Return a page with its table of engines regenerated."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        engines = import_module("engines.engine_list")
+    finally:
+        sys.path.remove(str(ROOT / "tests"))
+    table = engines.format_engines(CONSTRAINTS.read_text(encoding="utf-8"))
+    return ENGINES.sub(lambda block: block[1] + table + block[3], text)
 
 
 def reference() -> str:
@@ -132,7 +146,9 @@ def main() -> None:
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
     PUBLIC_NAMES.write_text("\n".join([*list_public_names(), ""]), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(
+            with_engines(with_outputs(page.read_text(encoding="utf-8"))), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -70,6 +70,12 @@ def test_the_reference_is_generated_from_the_catalogue():
     assert _words(page) == _words(_build().reference())
 
 
+def test_the_table_of_engines_is_that_of_the_tests():
+    page, build = (ROOT / "docs" / "tables.md").read_text("utf-8"), _build()
+    assert build.ENGINES.search(page)[2].count("\n") > 10
+    assert build.with_engines(page) == page
+
+
 def test_the_readme_counts_the_metrics():
     (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / "README.md").read_text("utf-8"))
     assert int(number) == len(ordinate.list_metrics())
