@@ -33,6 +33,7 @@ COMMANDS = {
     "predict-regression": "predict new rows with a saved regression model",
     "compare-searches": "compare the winners of several regression searches",
     "analyze-search": "show what a search found, and which hyperparameters mattered",
+    "card": "write the model card of a tuned model",
     "metrics": "list the metrics, or explain one",
     "properties": "say which formal properties metrics have",
     "meta": "meta-evaluation: which metrics deserve trust on your systems",
