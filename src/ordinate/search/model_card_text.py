@@ -184,11 +184,11 @@ def _describe_selection(card: "ModelCard") -> Iterator[Block]:
 
 def _make_digest_grid(card: "ModelCard") -> Grid:
     rows = tuple(
-        (f"{model.name}/{name}", one["size"], one["sha256"])
+        (f"{model.name}/{name}", one["sha256"])
         for model in card.models
         for name, one in model.files.items()
     )
-    return Grid("Files of the saved model", ("file", "bytes", "SHA-256"), rows)
+    return Grid("Files of the saved model", ("file", "SHA-256"), rows)
 
 
 def _list_notes(card: "ModelCard") -> Iterator[str]:
