@@ -143,7 +143,9 @@ def _make_level_grids(card: "ModelCard") -> list[Grid]:
         if isinstance(found, Evaluation):
             counts[name] = found.confusion_matrix.counts.sum(axis=1).tolist()
     levels = map(str, card.results["data"]["scale"])
-    rows = tuple((name, *map(int, found)) for name, found in counts.items())
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *map(int, found)) for name, found in counts.items()
+    )
     return [Grid("Items of each level", ("data", *levels), rows)]
 
 
