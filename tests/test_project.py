@@ -20,7 +20,7 @@ from ordinate.results import interval_methods_text, leaderboard_text, regression
 from ordinate.results.comparison_settings import Correction
 
 ROOT = Path(__file__).parent.parent
-FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")
+FITS = re.compile("<!-- output of: .*ordinate (tune|surrogate) ")
 FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -33,8 +33,9 @@ def _build():
 
 
 def _words(text: str) -> list[str]:
-    """Return words, hashes without their digits: these change with the last digit of a feature."""
-    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", text)).split()
+    """Return words, without times and hashes: these change with the last digit of a feature."""
+    timeless = re.sub(r"\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:+]+|(?<=python )[\d.]+", "", text)
+    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", timeless)).split()
 
 
 def test_the_architecture_names_every_package_and_only_modules_that_exist():

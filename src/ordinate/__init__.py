@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ordinate.results.verification import Verification, verify
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
+    from ordinate.search.model_card import make_model_card
     from ordinate.search.tuning_result import TuningResult
     from ordinate.site import write_site
     from ordinate.summaries import ConfusionMatrix
@@ -71,6 +72,7 @@ _HOMES = {
     "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
+    "make_model_card": "ordinate.search.model_card",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
     "predict": "ordinate.classify",
@@ -114,6 +116,7 @@ __all__ = [
     "evaluate_regression",
     "evaluate_sql",
     "list_metrics",
+    "make_model_card",
     "metric",
     "power",
     "predict",

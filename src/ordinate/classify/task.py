@@ -526,6 +526,7 @@ class ClassificationTask(Task):
                 "gold": [labels[k] for k in gold[labelled]],
                 "predictions": {winner.name: [labels[k] for k in predicted.levels]},
                 "probabilities": {winner.name: predicted.probabilities.tolist()},
+                "fingerprint": data.fingerprint,
             },
         )
 

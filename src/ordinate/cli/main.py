@@ -35,6 +35,7 @@ COMMANDS = {
     "compare-searches": "compare the winners of several regression searches",
     "analyze-search": "show what a search found, and which hyperparameters mattered",
     "site": "write a static site over a folder of reports",
+    "card": "write the model card of a tuned model",
     "metrics": "list the metrics, or explain one",
     "properties": "say which formal properties metrics have",
     "meta": "meta-evaluation: which metrics deserve trust on your systems",

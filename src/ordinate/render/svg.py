@@ -343,11 +343,10 @@ def _draw_text(
 def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
     shade = 0.0 if math.isnan(mark.shade) else max(-1.0, min(1.0, mark.shade))
-    kind = "less" if shade < 0 else "more"
     box = (
         f'<rect x="{x - frame.step_x / 2 + 0.5:.1f}" y="{y - frame.step_y / 2 + 0.5:.1f}" '
-        f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" class="{kind}" '
-        f'fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"/>'
+        f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" '
+        f"{_style_shade(shade)}/>"
     )
     text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
     # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
@@ -472,6 +471,17 @@ _DRAWERS: dict[type[Mark], Callable[..., str]] = {
 # --- the legend ----------------------------------------------------------------------------------
 
 
+def _draw_swatch(x: float, y: float, shade: float) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y + 2:.1f}" width="14" height="12" rx="2" {_style_shade(shade)}/>'
+    )
+
+
+def _style_shade(shade: float) -> str:
+    kind = "less" if shade < 0 else "more"
+    return f'class="{kind}" fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"'
+
+
 def _draw_legend(chart: Chart) -> tuple[str, float, float]:
     """Return the legend, and where it ends on the right and below."""
     x, y, right, parts = EDGE, 4.0, 0.0, []
@@ -500,5 +510,10 @@ def _draw_legend(chart: Chart) -> tuple[str, float, float]:
         text = f"Shade: {chart.shades}"
         parts.append(_draw_text(x, y + 12, text, "soft"))
         right = max(right, x + _measure_text(text))
+        x, y = EDGE, y + LEGEND_ROW
+        for shade, name in chart.shade_ticks:
+            parts.append(_draw_swatch(x, y, shade) + _draw_text(x + 18, y + 12, name, "soft"))
+            x += 36 + _measure_text(name)
+        right = max(right, x)
     used = bool(listed or chart.shades)
     return "<g>" + "".join(parts) + "</g>", right + EDGE, y + LEGEND_ROW if used else 0.0

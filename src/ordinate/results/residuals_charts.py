@@ -112,7 +112,7 @@ def chart_errors(result: "ResidualAnalysis") -> Chart:
         "The bias at predictions of about the same size, with its confidence interval and a band "
         "of one standard deviation of the errors; above 0 predictions are too high.",
         Axis("prediction", unit=result.unit),
-        Axis("error: prediction - target", unit=result.unit),
+        Axis("error", unit=result.unit),
         (Panel((zero, band, *points, *largest)),),
         series=(BIAS, NO_ERROR, *([LARGEST] if result.largest else [])),
     )
