@@ -7,6 +7,10 @@ The design was fixed before the first run: data sets, models, seeds and folds ar
 decoding benchmark, the metric is QWK, and the classifier has its default options.
 """
 
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # read when NumPy is imported
+
 import argparse
 import platform
 import time
@@ -15,12 +19,12 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-import decoding  # first: it limits the threads of each process
 import numpy as np
-from decoding import ARGMAX, DATA, FOLDS, MODELS, PROCESSES, SEEDS, Found, Run, cells, folds
 from scipy import stats
 from sklearn.model_selection import StratifiedKFold
 
+import decoding
+from decoding import ARGMAX, DATA, FOLDS, MODELS, PROCESSES, SEEDS, Found, Run, cells, folds
 from ordinate.integrations.sklearn import MetricTunedClassifierCV
 from writing import Table, log, markdown, processor, wrapped
 
@@ -69,19 +73,24 @@ def page(runs: list[Run]) -> str:
     rows: Table = [[*pair, *cells(found)] for pair, found in differences.items()]
     head = ["data", "model", "argmax", "tuned", "difference", "95 % interval", ""]
     seeds = ", ".join(map(str, sorted({one.seed for one in runs})))
-    return "\n\n".join(
-        [
-            "# Benchmark: classifiers tuned for a metric",
-            wrapped(METHOD.format(seeds=seeds, folds=FOLDS)),
-            wrapped(decoding.DATA_SETS),
-            wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
-            "## Result",
-            *verdicts(differences),
-            "\n".join(["Could not be fitted:", "", *failed] if failed else ["All models fitted."]),
-            "## Every pair",
-            markdown(head, rows),
-        ]
-    ) + "\n"
+    return (
+        "\n\n".join(
+            [
+                "# Benchmark: classifiers tuned for a metric",
+                wrapped(METHOD.format(seeds=seeds, folds=FOLDS)),
+                wrapped(decoding.DATA_SETS),
+                wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
+                "## Result",
+                *verdicts(differences),
+                "\n".join(
+                    ["Could not be fitted:", "", *failed] if failed else ["All models fitted."]
+                ),
+                "## Every pair",
+                markdown(head, rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 METHOD = (
@@ -89,7 +98,7 @@ METHOD = (
     "this page. The design was fixed before the first run, and every pair of data set and model is "
     "shown: data sets, models, seeds ({seeds}) and {folds} outer stratified folds are those of the "
     "[decoding benchmark](decoding-benchmark.md). In each fold "
-    "`MetricTunedClassifierCV(model, \"quadratic_kappa\", scale=…, cv=…)` is fitted to the "
+    '`MetricTunedClassifierCV(model, "quadratic_kappa", scale=…, cv=…)` is fitted to the '
     "training set, with {folds} inner shuffled stratified folds and default options otherwise "
     "(temperature scaling). Argmax is what the model inside it, fitted to the same training set, "
     "predicts for the test set. A difference is tuned minus argmax on the confusion matrix of all "
@@ -122,8 +131,8 @@ def verdicts(differences: dict[tuple[str, str], Found]) -> list[str]:
     half = float(stats.t.ppf(0.975, n - 1) * np.std(by_data, ddof=1) / np.sqrt(n))
     second = (
         f"Mean gain in QWK: {mean:+.3f}, 95 % confidence interval {mean - half:+.3f} to "
-        f"{mean + half:+.3f}: Student's t over the {n} data sets, each with the mean of its models, "
-        "because models share the items of a data set."
+        f"{mean + half:+.3f}: Student's t over the {n} data sets, each with the mean of its "
+        "models, because models share the items of a data set."
     )
     return [wrapped(first), wrapped(second)]
 

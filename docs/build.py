@@ -24,8 +24,12 @@ from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
-MODULES = ("integrations.torch",)  # with public names that their package does not import
+MODULES = (
+    "integrations.sklearn",
+    "integrations.torch",
+)  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
+CHECKED = re.compile(r"(?<=<!-- check_estimator -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -133,6 +137,9 @@ def main() -> None:
     PUBLIC_NAMES.write_text("\n".join([*list_public_names(), ""]), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
+    page = ROOT / "docs" / "sklearn.md"
+    table = import_module("estimator_checks").format_table()  # which fits models for a while
+    page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

