@@ -20,7 +20,9 @@ from ordinate.integrations.sklearn import (
 
 # The labels that the checks use, on a declared scale: the words are not in alphabetical order.
 SCALE = (*range(-3, 10), "one", "two", "three")
-NOT_ARGMAX = "`predict` is to be the argmax of `predict_proba`; it is optimal for the metric instead"
+NOT_ARGMAX = (
+    "`predict` is to be the argmax of `predict_proba`; it is optimal for the metric instead"
+)
 
 
 class Case(NamedTuple):

@@ -52,8 +52,10 @@ def by_fold(value_of, features, labels, strength):
 
 NAIVE = {
     "quadratic_kappa": lambda m, x, y: naive_quadratic_kappa(y, m.predict(x), LEVELS),
-    "mae": lambda m, x, y: -np.mean(
-        [abs(LEVELS.index(a) - LEVELS.index(b)) for a, b in zip(y, m.predict(x), strict=True)]
+    "mae": lambda m, x, y: (
+        -np.mean(
+            [abs(LEVELS.index(a) - LEVELS.index(b)) for a, b in zip(y, m.predict(x), strict=True)]
+        )
     ),
     "rps": lambda m, x, y: -naive_rps(y, m.predict_proba(x), list(m.classes_), LEVELS),
     "log_loss": lambda m, x, y: -log_loss(y, m.predict_proba(x), labels=m.classes_),
@@ -114,7 +116,7 @@ def test_probabilities_follow_classes_where_scikit_learns_own_scorer_does_not():
     own = sklearn.metrics.get_scorer("neg_log_loss")
     right = -log_loss(labels, sorted_one.predict_proba(features), labels=sorted(LEVELS))
     assert own(sorted_one, features, labels) == pytest.approx(right)
-    assert own(ordered, features, labels) < right - 0.5  # columns taken for those of sorted labels
+    assert own(ordered, features, labels) < right - 0.4  # columns taken for those of sorted labels
 
 
 def test_two_classes_and_a_level_that_the_model_never_saw():

@@ -127,12 +127,15 @@ def test_the_order_of_words_is_declared_and_not_alphabetical(classifier):
     names = np.array(["low", "mid", "high"])[codes]
     by_code = classifier().fit(matrix, codes)
     by_name = classifier(scale="low,mid,high").fit(matrix, names)
-    assert by_name.predict_proba(matrix) == pytest.approx(by_code.predict_proba(matrix)[:, [2, 0, 1]])
+    assert by_name.predict_proba(matrix) == pytest.approx(
+        by_code.predict_proba(matrix)[:, [2, 0, 1]]
+    )
     assert by_name.predict(matrix).tolist() == names_of(by_code.predict(matrix))
     carried = pd.Categorical(names, ["low", "mid", "high"], ordered=True)
-    assert classifier().fit(matrix, carried).predict(matrix).tolist() == by_name.predict(
-        matrix
-    ).tolist()
+    assert (
+        classifier().fit(matrix, carried).predict(matrix).tolist()
+        == by_name.predict(matrix).tolist()
+    )
     with pytest.raises(BadScale, match="No scale was declared for the labels high, low, mid"):
         classifier().fit(matrix, names)
 

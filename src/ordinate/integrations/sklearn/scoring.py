@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _BaseScorer
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, shorten
 from ordinate.metrics import Metric
 from ordinate.results import score
 from ordinate.results.arguments import (
@@ -17,7 +17,7 @@ from ordinate.results.arguments import (
     split_metrics_by_summary,
 )
 from ordinate.scale import Scale, resolve_scale
-from ordinate.scale.labels import normalize_label
+from ordinate.scale.labels import convert_to_python, normalize_label
 from ordinate.summaries.reliability import Reliability
 
 
@@ -118,10 +118,10 @@ def place_columns(
     places = {normalize_label(label): place for place, label in enumerate(scale.labels)}
     columns = [places.get(normalize_label(label), -1) for label in classes]
     if -1 in columns:
-        label = classes[columns.index(-1)]
+        label = shorten(convert_to_python(classes[columns.index(-1)]))
         raise BadOption(
-            f"The estimator predicts probabilities of {label!r}, which is not on the scale "
-            f"{scale}. Declare the scale of the labels that it was fitted to."
+            f"The estimator predicts probabilities of {label}, which is "
+            f"not on the scale {scale}. Declare the scale of the labels that it was fitted to."
         )
     placed = np.zeros((len(rows), len(scale)))
     placed[:, columns] = rows

@@ -62,9 +62,9 @@ class OutOfFold(NamedTuple):
     weights: Floats | None
     seen: Bools  # whether the clone had items of this label
 
-    def select_seen(self) -> "OutOfFold":
-        """Return the items of whose label the clone could know."""
-        parts = (None if part is None else part[self.seen] for part in self)
+    def select(self, rows: Bools) -> "OutOfFold":
+        """Return some of the items."""
+        parts = (None if part is None else part[rows] for part in self)
         return OutOfFold(*parts)  # type: ignore[arg-type] # only weights may be None
 
 
@@ -197,7 +197,7 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} cannot learn from one class only: "
-                f"{shorten(self.classes_[0])}. Pass items of two classes or more."
+                f"{shorten(convert_to_python(self.classes_[0]))}. Pass items of two classes or more."
             )
         places = encode_positions(scale, self.classes_, "the classes of the estimator")
         self.scale_ = scale
@@ -249,7 +249,7 @@ class RecalibratedClassifierCV(_ProbabilisticClassifier):
     >>> model.fit(features, labels).classes_.tolist()
     ['high', 'low', 'mid']
     >>> model.predict_proba([[0.0]]).round(1).tolist()
-    [[0.0, 0.9, 0.1]]
+    [[0.0, 1.0, 0.0]]
     """
 
     recalibration_: Recalibration
@@ -281,9 +281,10 @@ class MetricTunedClassifierCV(_ProbabilisticClassifier):
     """The labels that a metric rewards most, by a decision rule that is learned out of fold.
 
     It is to metrics of ordered labels what `TunedThresholdClassifierCV` is to those of two classes.
-    The estimator's out-of-fold probabilities are recalibrated ('temperature', 'vector', 'isotonic'
-    or None) and decoded for the `metric`: a name, an expression such as 'weighted_kappa(power=1)'
-    or a metric. For sums over the items and for kappas no other rule has a better expected value.
+    The estimator's out-of-fold probabilities are decoded for the `metric`: a name, an expression
+    such as 'weighted_kappa(power=1)' or a metric. For sums over the items and for kappas no other
+    rule has a better expected value. `recalibration` comes before that where it is 'temperature',
+    'vector' or 'isotonic'; a temperature does harm to forests, whose probabilities are often 0.
 
     `recalibration_` and `decoder_` are what was fitted: estimators of `ordinate.postprocess`.
     `predict_proba` has the recalibrated probabilities, of which `predict` need not take the
@@ -306,7 +307,7 @@ class MetricTunedClassifierCV(_ProbabilisticClassifier):
         metric: str | Metric = "quadratic_kappa",
         *,
         scale: ScaleDeclaration = None,
-        recalibration: str | None = "temperature",
+        recalibration: str | None = None,
         cv: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -341,7 +342,7 @@ class MetricTunedClassifierCV(_ProbabilisticClassifier):
             return decoder.fit(rows, items.labels, items.weights)
         except BadOption as reason:
             warnings.warn(f"{reason} The most probable label is predicted instead.", stacklevel=5)
-        return Decoder("accuracy", self.scale_, columns=self.scale_.labels).fit()
+        return Decoder("accuracy", self.scale_).fit()
 
     def _compute_level_probabilities(self, features: Any) -> Floats:
         rows = super()._compute_level_probabilities(features)
@@ -360,8 +361,8 @@ class ConformalClassifierCV(_ProbabilisticClassifier):
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> features, labels = [[k / 10] for k in range(30)], ["low"] * 9 + ["mid"] * 12 + ["high"] * 9
-    >>> model = ConformalClassifierCV(LogisticRegression(), alpha=0.2, scale="low,mid,high")
-    >>> sets = model.fit(features, labels).predict_sets([[0.0], [0.9]])
+    >>> model = ConformalClassifierCV(LogisticRegression(), alpha=0.05, scale="low,mid,high")
+    >>> sets = model.fit(features, labels).predict_sets([[0.0], [0.8]])
     >>> sets.low.tolist(), sets.high.tolist()
     (['low', 'low'], ['low', 'mid'])
     """
@@ -468,7 +469,7 @@ class CutPointClassifierCV(_OutOfFoldClassifier):
 def _fit_recalibration(method: str, levels: Scale, items: OutOfFold) -> Recalibration:
     """Return the recalibration of the levels that occur, learned from labels that were seen."""
     recalibration = make_recalibration(method, levels, columns=levels.labels)
-    known = items.select_seen()
+    known = items.select(items.seen)  # the others have 0, which says nothing of how sure it is
     return recalibration.fit(known.outputs, known.labels, known.weights)
 
 
