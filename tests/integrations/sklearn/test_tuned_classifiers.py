@@ -20,7 +20,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import ordinate
 from ordinate.errors import BadOption, BadScale, MissingLabels, OffScale
 from ordinate.integrations.sklearn import (
     ConformalClassifierCV,
@@ -107,7 +106,7 @@ def test_a_recalibrated_classifier_scores_right_with_scikit_learns_own_scorer():
 
 
 def test_a_frozen_classifier_is_not_fitted_again():
-    features, codes, labels = items()
+    features, _, labels = items()
     held, _, gold = items(200, seed=2)
     fitted = LogisticRegression().fit(features, labels)
     before = fitted.coef_.copy()

@@ -195,9 +195,10 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         known = getattr(self.estimator_, "classes_", labels)  # a frozen one may know others
         self.classes_ = np.unique(np.append(labels, known))
         if len(self.classes_) < 2:
+            only = shorten(convert_to_python(self.classes_[0]))
             raise ValueError(
-                f"{type(self).__name__} cannot learn from one class only: "
-                f"{shorten(convert_to_python(self.classes_[0]))}. Pass items of two classes or more."
+                f"{type(self).__name__} cannot learn from one class only: {only}. Pass items of "
+                "two classes or more."
             )
         places = encode_positions(scale, self.classes_, "the classes of the estimator")
         self.scale_ = scale
