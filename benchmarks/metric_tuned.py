@@ -117,9 +117,9 @@ METHOD = (
     "inside it, fitted to the same training set, predicts for the test set. A difference is "
     "tuned minus argmax on the confusion matrix of all test predictions of all seeds. Its 95 % "
     "confidence interval resamples items, each with its predictions in all seeds; it does not "
-    "include the variance from other training items. The mean gain is that over the data sets, each with the "
-    "mean of its models, because models share the items of a data set; its interval is Student's t "
-    "over the data sets."
+    "include the variance from other training items. The mean gain is that over the data "
+    "sets, each with the mean of its models, because models share the items of a data set; its "
+    "interval is Student's t over the data sets."
 )
 HISTORY = (
     "The design was fixed before the first run, with temperature scaling as the only arm and the "
