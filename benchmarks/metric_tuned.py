@@ -126,8 +126,8 @@ HISTORY = (
     "default. That run missed the target, most of all with forests. A likely reason, which was not "
     "measured: their probabilities are often 0, gold labels there make the temperature high, and "
     "all such levels then gain weight. The other arm was added, and the default changed to no "
-    "recalibration, which the decoding benchmark had measured on the same folds before: its figures "
-    "here are no independent test."
+    "recalibration, which the decoding benchmark had measured on the same folds before: its "
+    "figures here are no independent test."
 )
 TITLES = {"none": "Without recalibration, the default", "temperature": "After temperature scaling"}
 Differences = dict[tuple[str, str], Found]
