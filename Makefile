@@ -92,6 +92,7 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/metric_tuned.py --write docs/studies/metric-tuned-classifiers.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/many.py --write docs/studies/many-benchmark.md

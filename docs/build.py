@@ -27,13 +27,17 @@ from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
-MODULES = ("integrations.torch",)  # with public names that their package does not import
+MODULES = (
+    "integrations.sklearn",
+    "integrations.torch",
+)  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 CONSTRAINTS = ROOT / "constraints.txt"
 ENGINES = re.compile(r"(<!-- table of engines -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.DOTALL)
 GALLERY = ROOT / "docs" / "gallery.md"
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURES = re.compile(r"^!\[.+?\]\(gallery/(\w+)\.svg\)$", re.MULTILINE)
+CHECKED = re.compile(r"(?<=<!-- check_estimator -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -185,6 +189,9 @@ def main() -> None:
             with_engines(with_outputs(page.read_text(encoding="utf-8"))), encoding="utf-8"
         )
     write_gallery()
+    page = ROOT / "docs" / "sklearn.md"
+    table = import_module("estimator_checks").format_table()  # which fits models for a while
+    page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

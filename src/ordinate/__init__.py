@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ordinate.classify import predict, rank, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
+    from ordinate.integrations.sklearn import scorer as scorer
+    from ordinate.integrations.sklearn import scorers as scorers
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     )
     from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.sample_size import SampleSizePlan, power
-    from ordinate.results.text_reports import calibration_report, classification_report
+    from ordinate.results.text_reports import (
+        calibration_report,
+        cefr_classification_report,
+        classification_report,
+    )
     from ordinate.results.verification import Verification, verify
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
@@ -63,6 +69,7 @@ _HOMES = {
     "Verification": "ordinate.results.verification",
     "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
+    "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
@@ -80,12 +87,15 @@ _HOMES = {
     "rank": "ordinate.classify",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
+    "scorer": "ordinate.integrations.sklearn",
+    "scorers": "ordinate.integrations.sklearn",
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
     "verify": "ordinate.results.verification",
     "write_site": "ordinate.site",
 }
 
+# `scorer` and `scorers` are not among them: `from ordinate import *` needs no scikit-learn.
 __all__ = [
     "Accumulator",
     "Calibration",
@@ -107,6 +117,7 @@ __all__ = [
     "Verification",
     "analyze_search",
     "calibration_report",
+    "cefr_classification_report",
     "classification_report",
     "compare",
     "compare_regression",
@@ -163,4 +174,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     own = {name for name in globals() if name.startswith("__")}
-    return sorted({*own, *__all__, *PACKAGES})
+    return sorted({*own, *_HOMES, *PACKAGES})
