@@ -137,8 +137,9 @@ class Panel:
 class Chart:
     """A view of a result: `name` is how it is asked for, `description` what can be seen in it.
 
-    Charts of one name that differ in `variant`, mostly a metric, are shown one at a time. `series`
-    are the entries of the legend, in their order; colour and shape distinguish them.
+    Charts of one name that differ in `variant` are shown one at a time; `varies_by` says what a
+    variant is: a metric, a feature, a test set. `series` are the entries of the legend, in their
+    order; colour and shape distinguish them.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Chart:
     panels: tuple[Panel, ...]
     series: tuple[str, ...] = ()
     variant: str = ""
+    varies_by: str = "metric"
     columns: int = 1  # panels side by side
     shades: str = ""  # what the shade of cells is, for the legend
 

@@ -35,8 +35,8 @@ from ordinate.render.charts import (
     shorten_label,
 )
 
-WIDTH = 720.0  # of a drawing
-LETTER = 7.0  # width of a letter, on average
+WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
+LETTER = 7.5  # width of a letter, on average in a wide font
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
