@@ -263,12 +263,13 @@ function prepareSorting(table) {
   const original = [...table.tBodies[0].rows];
   const next = { none: "ascending", ascending: "descending", descending: "none" };
   heads.forEach((head, column) => {
+    if (!head.textContent) return;
     const button = create("button", { type: "button", class: "sort" }, ...head.childNodes);
     head.append(button);
     head.setAttribute("aria-sort", "none");
     button.addEventListener("click", () => {
       const order = next[head.getAttribute("aria-sort")];
-      heads.forEach((each) => each.setAttribute("aria-sort", "none"));
+      for (const each of findAll("[aria-sort]", table)) each.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", order);
       sortRows(table, column, order, original);
     });
