@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
+AXE    := build/axe
 comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 # Compiled modules are kept whatever the caller says: tests start dozens of processes.
@@ -10,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
-.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs clean
+.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,10 +66,16 @@ lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## lint, types, import rules and all quick tests
+# What tests of pages look for barriers with, where there is npm.
+$(AXE)/node_modules:
+	@if command -v npm >/dev/null; then \
+	  npm install --silent --no-save --no-package-lock --prefix $(AXE) axe-core@4.14.0; \
+	else echo "There is no npm: pages are not searched for barriers."; fi
+
+test: lint $(AXE)/node_modules ## lint, types, import rules and all quick tests
 	$(BIN)/python $(PYTEST)
 
-test-all: lint ## the same with slow tests, all examples of laws and branch coverage
+test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of laws and branch coverage
 	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
 		-m 'slow or not slow'
 
@@ -123,6 +130,9 @@ properties: $(VENV)/.test ## search the formal properties of all metrics, and ke
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
+
+screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
+	$(BIN)/python docs/screenshots.py
 
 clean: ## remove environments and caches
 	rm -rf dist $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build

@@ -72,6 +72,8 @@ def with_engines(text: str) -> str:
         sys.path.remove(str(ROOT / "tests"))
     table = engines.format_engines(CONSTRAINTS.read_text(encoding="utf-8"))
     return ENGINES.sub(lambda block: block[1] + table + block[3], text)
+
+
 # --- the gallery ---------------------------------------------------------------------------------
 
 

@@ -1,17 +1,17 @@
 """HTML pages: a whole report in one file, which needs no network and runs no script but its own.
 
-Everything is drawn and written here, every variant of it. The script (`page.js`) shows and hides
+Everything is drawn and written here, every variant of it. The script (`page.js`) shows variants
 and sorts, and computes the what-if panel (`what_if.js`); without it, the first variants are shown.
 """
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
@@ -24,6 +24,7 @@ from ordinate.render.html import (
     render_notes,
     render_text,
 )
+from ordinate.render.page_variants import render_chooser, render_variants
 
 if TYPE_CHECKING:
     from ordinate.render import Renderable, StoreText
@@ -33,6 +34,8 @@ LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
 VERIFY = " <code>ordinate verify</code> makes this page again, and says whether all digits agree."
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
+METRIC = "metric"
+Choices: TypeAlias = Mapping[str, Sequence[str]]  # what can be chosen, by what varies
 
 
 def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
@@ -60,12 +63,12 @@ def render_document(
 
     `links` are the other pages of a site, and `data` is what the page carries for programs.
     """
-    metrics = _list_metrics(document, charts)
+    choices = _list_choices(document, charts)
     sections = [
-        Section("verdict", "Verdict", _render_verdict(document, metrics)),
-        Section("charts", "Charts", _render_charts(charts, metrics)),
+        Section("verdict", "Verdict", _render_verdict(document, choices)),
+        Section("charts", "Charts", _render_charts(charts, choices)),
         *more,
-        Section("tables", "Tables", _render_blocks(document, metrics)),
+        Section("tables", "Tables", _render_blocks(document, choices)),
         Section("notes", NOTES_TITLE, render_notes(document)),
     ]
     written = [section for section in sections if section.content]
@@ -75,7 +78,7 @@ def render_document(
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
         '<body class="ordinate">',
-        _render_header(document, metrics, written, links),
+        _render_header(document, choices, written, links),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
         f"<footer><p>Made with Ordinate {version('ordinate')}.{footer}</p></footer>",
         data,
@@ -153,18 +156,16 @@ def _hash(text: str) -> str:
 
 def _render_header(
     document: Document,
-    metrics: Sequence[str],
+    choices: Choices,
     sections: Sequence[Section],
     links: Sequence[Link],
 ) -> str:
     listed = "\n".join(f'<li{x.hidden}><a href="#{x.name}">{x.title}</a></li>' for x in sections)
-    chooser = ""
-    if len(metrics) > 1:
-        chooser = _render_chooser("Metric", metrics, ' id="metric"')
+    choosers = "\n".join(render_chooser(kind, names) for kind, names in choices.items())
     return (
         f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
         f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
-        f'{chooser}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
+        f'{choosers}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
 
 
@@ -176,54 +177,43 @@ def _render_links(links: Sequence[Link]) -> str:
     return f'<nav class="site" aria-label="Site">\n<ul>\n{listed}\n</ul>\n</nav>\n'
 
 
-def _render_chooser(label: str, names: Iterable[str], more: str = "") -> str:
-    options = "".join(f"<option>{escape_text(name)}</option>" for name in names)
-    return f'<label class="chooser" hidden>{label} <select{more}>{options}</select></label>'
+# --- what follows a choice -----------------------------------------------------------------------
 
 
-# --- what follows the metric ---------------------------------------------------------------------
+def _list_choices(document: Document, charts: Sequence[Chart]) -> Choices:
+    """Return the names that are chosen once for the page, by what varies: metric, test set.
 
-
-def _list_metrics(document: Document, charts: Sequence[Chart]) -> list[str]:
-    """Return the metrics that can be chosen: those of the verdicts, or of the first variants."""
-    if len(document.verdicts) > 1:
-        return [*document.verdicts]
-    varied = [x for x in document.list_blocks() if isinstance(x, Variants) and len(x.metrics) > 1]
-    if varied:
-        return [*varied[0].metrics]
-    first = next((chart.name for chart in charts if chart.variant), None)
-    return [chart.variant for chart in charts if chart.name == first]
-
-
-def _render_variants(elements: dict[str, str], metrics: Sequence[str]) -> str:
-    """Return elements of which one is shown, by the metric or by a choice of their own."""
-    if len(elements) == 1:
-        return next(iter(elements.values()))
-    shown = "\n".join(
-        f'<div data-variant="{escape_text(name)}"{" hidden" if k else ""}>\n{element}\n</div>'
-        for k, (name, element) in enumerate(elements.items())
-    )
-    if set(elements) <= set(metrics):
-        none = '<p class="none" hidden>Undefined by this metric.</p>'
-        return f'<div class="variants" data-follows="metric">\n{shown}\n{none}\n</div>'
-    return f'<div class="variants">\n{_render_chooser("Show", elements)}\n{shown}\n</div>'
-
-
-def _render_verdict(document: Document, metrics: Sequence[str]) -> str:
-    verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
-    return _render_variants(
-        {name: render_text(text, kind="verdict") for name, text in verdicts.items() if text},
-        metrics,
-    )
-
-
-def _render_charts(charts: Sequence[Chart], metrics: Sequence[str]) -> str:
-    views: dict[str, dict[str, str]] = {}
+    What only one view varies by is chosen there, but for metrics.
+    """
+    views: dict[str, dict[str, list[str]]] = {METRIC: {}}
     for chart in charts:
-        views.setdefault(chart.name, {})[chart.variant] = _render_figure(chart)
+        if chart.variant:
+            views.setdefault(chart.varies_by, {}).setdefault(chart.name, []).append(chart.variant)
+    metrics = [[*document.verdicts]]
+    metrics += [[*x.metrics] for x in document.list_blocks() if isinstance(x, Variants)]
+    metrics += views.pop(METRIC).values()
+    choices = {METRIC: next((names for names in metrics if len(names) > 1), [])}
+    choices |= {
+        kind: list(dict.fromkeys(name for names in lists.values() for name in names))
+        for kind, lists in views.items()
+        if len(lists) > 1
+    }
+    return {kind: names for kind, names in choices.items() if len(names) > 1}
+
+
+def _render_verdict(document: Document, choices: Choices) -> str:
+    verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
+    written = {name: render_text(x, kind="verdict") for name, x in verdicts.items() if x}
+    return render_variants(written, METRIC, choices) if written else ""
+
+
+def _render_charts(charts: Sequence[Chart], choices: Choices) -> str:
+    views: dict[tuple[str, str], dict[str, str]] = {}
+    for chart in charts:
+        views.setdefault((chart.name, chart.varies_by), {})[chart.variant] = _render_figure(chart)
     drawn = "\n".join(
-        f'<div class="view">\n{_render_variants(figures, metrics)}\n</div>'
-        for figures in views.values()
+        f'<div class="view">\n{render_variants(figures, varies_by, choices)}\n</div>'
+        for (_, varies_by), figures in views.items()
     )
     return f'<div class="views">\n{drawn}\n</div>' if drawn else ""
 
@@ -237,11 +227,12 @@ def _render_figure(chart: Chart) -> str:
     )
 
 
-def _render_blocks(document: Document, metrics: Sequence[str]) -> str:
+def _render_blocks(document: Document, choices: Choices) -> str:
     return "\n".join(
-        _render_variants(
+        render_variants(
             {name: "\n".join(map(_render_block, block.make(name))) for name in block.metrics},
-            metrics,
+            METRIC,
+            choices,
         )
         if isinstance(block, Variants)
         else _render_block(block)

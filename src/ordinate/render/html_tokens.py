@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from ordinate.render.page_variants import unpack_variants
+
 HEADINGS = {"title", "h1", "h2", "h3", "caption"}
 UNCLOSED = {"meta", "link", "input", "br"}
 
@@ -24,14 +26,14 @@ class PageContent:
 
 
 def read_page(text: str) -> PageContent:
-    """Return what a page has. Nothing in it is executed.
+    """Return what a page has, its packed variants included. Nothing in it is executed.
 
     >>> page = "<table><caption>Metrics</caption><tr><th>mae</th><td>0.5</td></tr></table>"
     >>> [one for one in read_page(page).tokens if one.text == "0.5"]
     [Token(where='Metrics, mae', text='0.5')]
     """
     reader = _PageReader()
-    reader.feed(text)
+    reader.feed(unpack_variants(text))
     reader.close()
     return reader.content
 

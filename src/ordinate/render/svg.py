@@ -35,8 +35,8 @@ from ordinate.render.charts import (
     shorten_label,
 )
 
-WIDTH = 720.0  # of a drawing
-LETTER = 7.0  # width of a letter, on average
+WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
+LETTER = 7.5  # width of a letter, on average in a wide font
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
@@ -91,6 +91,7 @@ STYLE += "\n".join(
 STYLE += """
 .ordinate-chart .line{fill:none;stroke-width:2px}
 .ordinate-chart .band{opacity:.18;stroke:none}
+.ordinate-chart .bar{fill-opacity:.3}
 """
 
 
@@ -227,6 +228,14 @@ def _measure_text(text: str) -> float:
     )
 
 
+def _shorten_to_width(text: str, width: float) -> str:
+    """Return a title on one line that is about so wide at most."""
+    most = min(len(text), int(width / (0.6 * LETTER)) + 1)
+    while most > 1 and _measure_text(shorten_label(text, most)) > width:
+        most -= 1
+    return shorten_label(text, most)
+
+
 def _are_turned(x: Axis, width: float) -> bool:
     """Say whether the levels of an x-axis are too long to stand side by side."""
     return x.kind == "ordered" and _measure_labels(x) > width / max(len(x.levels), 1) - 4
@@ -264,7 +273,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = shorten_label(panel.title, int(frame.width / LETTER))
+        title = _shorten_to_width(panel.title, frame.width + EDGE)
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [
@@ -375,7 +384,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
     )
     box = (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-        f'class="s{rank}" fill-opacity="0.6" stroke="none"/>'
+        f'class="bar s{rank}"/>'
     )
     return _wrap(mark.detail, box)
 
@@ -496,8 +505,7 @@ def _draw_legend(chart: Chart) -> tuple[str, float, float]:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:
             parts.append(
-                f'<rect x="{x - 6:.1f}" y="{y + 4:.1f}" width="14" height="9" class="{style}" '
-                'fill-opacity="0.6" stroke="none"/>'
+                f'<rect x="{x - 6:.1f}" y="{y + 4:.1f}" width="14" height="9" class="bar {style}"/>'
             )
         elif name in lines:
             parts.append(_draw_path(f"M{x - 6:.1f} {y + 8:.1f}h20", rank % len(SHAPES)))
