@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinate.readers.duckdb_connection import save_frame
+from ordinate.experiment.frame_files import save_frame
 from writing import markdown
 
 HERE = Path(__file__).resolve().parent.parent

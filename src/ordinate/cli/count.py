@@ -53,7 +53,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Count, and write the shard."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.readers.shards import write_shard
+    from ordinate.results.shards import write_shard
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as path:

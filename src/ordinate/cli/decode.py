@@ -23,10 +23,10 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
     from ordinate.postprocess.decoder import Decoder
-    from ordinate.readers.probability_rows import ProbabilityRows
     from ordinate.results.comparison import Comparison
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.results.decoding import Decoding
+    from ordinate.results.probability_rows import ProbabilityRows
 
 EXAMPLES = """examples:
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
@@ -97,8 +97,8 @@ def run(options: argparse.Namespace) -> int:
 def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
     from ordinate.metrics import find_metric
     from ordinate.readers.columns import ProbabilityColumns
-    from ordinate.readers.probability_rows import read_probability_rows
     from ordinate.results.decoding import Decoding
+    from ordinate.results.probability_rows import read_probability_rows
 
     metric, settings = find_metric(options.metric), parse_comparison_settings(options)
     weights = _parse_class_weights(options.class_weights)

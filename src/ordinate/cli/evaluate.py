@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
+    CaseColumns,
     IntervalOptions,
     add_command,
     add_file_option,
@@ -103,7 +104,7 @@ def add_to(commands: Any) -> None:
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
+    from ordinate.readers.columns import LabelColumns, ProbabilityColumns
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
@@ -234,7 +235,6 @@ def _evaluate_scaled_cases(
 ) -> "CaseAverages":
     """Evaluate each case on its own scale; they are counted on the labels of all scales."""
     from ordinate.cli.progress import watch_queries
-    from ordinate.readers.case_scales import read_case_scales
     from ordinate.readers.columns import LabelColumns
     from ordinate.readers.label_files import count_files
     from ordinate.results import Origin
@@ -245,6 +245,7 @@ def _evaluate_scaled_cases(
         explain_joined_scales,
         join_scales,
     )
+    from ordinate.scale.declaration_files import read_case_scales
 
     scales = read_case_scales(options.scale_file)
     given = collect_given(options, LabelColumns) | {"groups": options.scale_by}
@@ -357,8 +358,8 @@ def _evaluate_probability_rows(
     """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
     from dataclasses import replace
 
-    from ordinate.readers.probability_rows import read_probability_items
     from ordinate.results import Origin
+    from ordinate.results.probability_rows import read_probability_items
     from ordinate.summaries.probabilities import match_columns_to_levels
 
     if columns.gold_file is not None:

@@ -3,12 +3,13 @@
 import argparse
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.help import FILES, ShowFileOptions
 from ordinate.errors import BadOption
-from ordinate.settings import format_flag
+from ordinate.settings import Setting, format_flag
 
 if TYPE_CHECKING:
     from ordinate.readers.tables import LazyTable
@@ -20,6 +21,23 @@ OF_FORMATS = (
 OF_FILES = ("gold_file", "id", *OF_FORMATS)  # what has no meaning for a database
 
 
+@dataclass(frozen=True)
+class DatabaseRows:
+    """Rows of a database, in place of files."""
+
+    sql: Annotated[
+        str | None,
+        Setting(
+            "address of a database, in place of files: sqlite:///FILE, duckdb:///FILE or "
+            "postgresql://USER:PASSWORD@HOST/NAME",
+            metavar="URL",
+        ),
+    ] = None
+    query: Annotated[
+        str | None, Setting("its rows, which are counted there: select …", metavar="SELECT")
+    ] = None
+
+
 def add_column_options(
     parser: argparse.ArgumentParser,
     group: argparse._ActionsContainer,
@@ -29,8 +47,6 @@ def add_column_options(
     databases: bool = False,
 ) -> argparse._ActionsContainer:
     """Add the flags of columns; those of files go into the group of --help-files, returned."""
-    from ordinate.readers.columns import DatabaseRows
-
     apart = parser.add_argument_group(FILES)
     parser.add_argument(
         "--help-files",
@@ -55,8 +71,8 @@ def open_rows(
 
     Options in `not_yet` have no meaning for a database, as those of files have none.
     """
-    from ordinate.readers.columns import DatabaseRows
-    from ordinate.readers.databases import Query, connect_database
+    from ordinate.cli.database_addresses import connect_database
+    from ordinate.readers.databases import Query
     from ordinate.readers.tables import LazyTable, open_table
 
     given = DatabaseRows(**collect_given(options, DatabaseRows))

@@ -49,8 +49,9 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
+    from ordinate.meta.campaign_lines import CampaignColumns
     from ordinate.meta.meta_evaluation import MetaEvaluationSettings, evaluate_metrics
-    from ordinate.readers.columns import CampaignColumns, LabelColumns, SystemColumns
+    from ordinate.readers.columns import LabelColumns, SystemColumns
 
     parser = add_command(commands, "meta", DESCRIPTION, EXAMPLES)
     group = parser.add_argument_group("input")
@@ -142,7 +143,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
 
     from ordinate.cli.progress import watch_queries
     from ordinate.meta.campaign import read_campaign
-    from ordinate.readers.columns import CampaignColumns
+    from ordinate.meta.campaign_lines import CampaignColumns
     from ordinate.results import Origin
 
     if not hasattr(options, "gold_file"):

@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
@@ -18,7 +18,7 @@ from ordinate.render import (
     find_terminal_width,
     render,
 )
-from ordinate.settings import Level, Resamples, Seed, list_settings
+from ordinate.settings import Level, Resamples, Seed, Setting, list_settings
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -118,6 +118,34 @@ class IntervalOptions:
     seed: Seed = 0
 
 
+@dataclass(frozen=True)
+class CaseColumns:
+    """Which column holds the cases that metrics are averaged over, and how."""
+
+    average_over: Annotated[
+        str | None,
+        Setting(
+            "column of cases (topics, prompts, writers), over which metrics are averaged as well",
+            metavar="COL",
+        ),
+    ] = None
+    fixed_cases: Annotated[
+        bool | None,
+        Setting(
+            "means over cases are about these very cases, and their items are the sample",
+            default="no, and yes with --scale-by",
+        ),
+    ] = None
+    scale_by: Annotated[
+        str | None,
+        Setting(
+            "column of cases, and a file with the scale of each (CSV with the header case,scale, "
+            "or a JSON object): each case is evaluated on its own scale, and nothing is pooled",
+            metavar="COL=FILE",
+        ),
+    ] = None
+
+
 def find_clusters(options: argparse.Namespace) -> str | None:
     """Return the column of the clusters: the cases, where metrics are averaged over any."""
     from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES
@@ -206,7 +234,7 @@ def add_metric_file_option(parser: argparse._ActionsContainer) -> None:
 
 def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options that say where an experiment lies and what its columns are."""
-    from ordinate.readers.columns import DataColumns
+    from ordinate.experiment.data_columns import DataColumns
 
     group = parser.add_argument_group("experiment")
     add_folder_option(group, required=required)
@@ -340,7 +368,7 @@ def read_systems(
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
-    from ordinate.readers.label_map import read_label_map
+    from ordinate.scale.declaration_files import read_label_map
 
     return {} if options.map is None else read_label_map(options.map)
 
@@ -354,8 +382,8 @@ def parse_scale(options: argparse.Namespace) -> "Scale | None":
 
 def open_experiment(options: argparse.Namespace) -> "Experiment":
     """Return the experiment that the options name."""
+    from ordinate.experiment.data_columns import DataColumns
     from ordinate.experiment.folder import Experiment
-    from ordinate.readers.columns import DataColumns
 
     columns = DataColumns(**collect_given(options, DataColumns))
     return Experiment.open(

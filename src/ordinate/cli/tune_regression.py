@@ -18,7 +18,8 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption, BadOutput
-from ordinate.readers.columns import DataColumns, RegressionColumns
+from ordinate.experiment.data_columns import DataColumns
+from ordinate.readers.columns import RegressionColumns
 from ordinate.regress.settings import Settings
 
 if TYPE_CHECKING:

@@ -27,28 +27,6 @@ Clusters = Annotated[
         metavar="COL",
     ),
 ]
-AverageOver = Annotated[
-    str | None,
-    Setting(
-        "column of cases (topics, prompts, writers), over which metrics are averaged as well",
-        metavar="COL",
-    ),
-]
-FixedCases = Annotated[
-    bool | None,
-    Setting(
-        "means over cases are about these very cases, and their items are the sample",
-        default="no, and yes with --scale-by",
-    ),
-]
-ScaleBy = Annotated[
-    str | None,
-    Setting(
-        "column of cases, and a file with the scale of each (CSV with the header case,scale, or a "
-        "JSON object): each case is evaluated on its own scale, and nothing is pooled",
-        metavar="COL=FILE",
-    ),
-]
 SecondRater = Annotated[
     str | None,
     Setting(
@@ -72,7 +50,6 @@ Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
 Lenient = Annotated[
     bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
 ]
-BY_NAME = "by its name"
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
@@ -138,10 +115,6 @@ class FileOptions:
         return tuple(dict.fromkeys(name for name in (*key, *named) if name))
 
 
-def _declare_column(flag: str, help_: str, default: str | None = None) -> Setting:
-    return Setting(help_, metavar="COL", default=default, flag=flag)
-
-
 @dataclass(frozen=True)
 class LabelColumns(FileOptions):
     """Which columns to read, and how.
@@ -184,32 +157,6 @@ class LabelColumns(FileOptions):
         named |= self.numbers
         found = {name: column for name, column in named.items() if column is not None}
         return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
-
-
-@dataclass(frozen=True)
-class CaseColumns:
-    """Which column holds the cases that metrics are averaged over, and how."""
-
-    average_over: AverageOver = None
-    fixed_cases: FixedCases = None
-    scale_by: ScaleBy = None
-
-
-@dataclass(frozen=True)
-class DatabaseRows:
-    """Rows of a database, in place of files."""
-
-    sql: Annotated[
-        str | None,
-        Setting(
-            "address of a database, in place of files: sqlite:///FILE, duckdb:///FILE or "
-            "postgresql://USER:PASSWORD@HOST/NAME",
-            metavar="URL",
-        ),
-    ] = None
-    query: Annotated[
-        str | None, Setting("its rows, which are counted there: select …", metavar="SELECT")
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -276,58 +223,6 @@ class ProbabilityColumns(FileOptions):
     gold: Gold = None
     id: Id = None
     renormalize: Renormalize = False
-
-
-@dataclass(frozen=True)
-class CampaignColumns(FileOptions):
-    """Which columns to read, and how; files without a header are read by position.
-
-    `gold` and `predicted` are for files that call the value differently.
-    """
-
-    test_case: Annotated[
-        str | None,
-        Setting("column of the test cases (topics, companies, writers)", metavar="COL"),
-    ] = None
-    id: Id = None
-    value: Annotated[
-        str | None, Setting("column of the levels in gold and runs", metavar="COL")
-    ] = None
-    gold: Gold = None
-    predicted: Predicted = None
-    lenient: Lenient = False
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    def list_named(self, role: str) -> dict[str, str | None]:
-        """Return the columns that were named for a file of gold, or of predicted values."""
-        value = self.gold if role == "gold" else self.predicted
-        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
-
-
-@dataclass(frozen=True)
-class DataColumns:
-    """Which columns hold what, and how text files are written; None is recognised by its name.
-
-    `group` is a column of items that belong together (writers, topics); without it there is none.
-    """
-
-    label: Annotated[
-        str | None, _declare_column("--label-column", "column of the levels", BY_NAME)
-    ] = None
-    text: Annotated[
-        str | None, _declare_column("--text-column", "column of the texts", BY_NAME)
-    ] = None
-    id: Annotated[str | None, _declare_column("--id-column", "column of the ids", BY_NAME)] = None
-    group: Annotated[
-        str | None, _declare_column("--group-column", "column of clusters of items (writers, …)")
-    ] = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-
-    @property
-    def file_options(self) -> FileOptions:
-        """How text files are written."""
-        return FileOptions(delimiter=self.delimiter, encoding=self.encoding)
 
 
 def split_key(text: str) -> tuple[str, ...]:

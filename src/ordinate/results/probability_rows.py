@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
 from ordinate.readers.columns import LabelColumns, ProbabilityColumns
-from ordinate.readers.duckdb_connection import read_arrays
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.item_columns import read_labels, read_sources
-from ordinate.readers.item_query import build_number_sql, resolve_column
+from ordinate.readers.item_columns import read_cells, read_labels, read_sources
+from ordinate.readers.item_query import select_columns
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.reliability import refuse_text_cells
 from ordinate.scale import Scale
@@ -109,15 +108,13 @@ def _find_gold(
 
 def _read_numbers(sources: list[FileSource], names: Sequence[str]) -> Floats:
     """Return columns of numbers, nan where a cell is empty."""
-    found = []
-    for source in sources:
-        raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
-        rows = f"SELECT {raw} FROM {source.sql}"
-        refuse_text_cells(source.connection, rows, tuple(names), source.name)
-        numbers = ", ".join(build_number_sql(f"p{k}") for k in range(len(names)))
-        arrays = read_arrays(source.connection, f"SELECT {numbers} FROM ({rows})", source.name)
-        found.append(np.stack([arrays[f"p{k}"] for k in range(len(names))], axis=1))
-    return np.concatenate(found)
+    columns = list(read_cells(sources, names).values())
+    if any(isinstance(column, list) for column in columns):
+        roles = {f"p{k}": name for k, name in enumerate(names)}
+        for source in sources:
+            rows = select_columns(source, roles, labels=())
+            refuse_text_cells(source.connection, rows, tuple(names), source.name)
+    return np.stack(columns, axis=1)
 
 
 def _check_rows(
