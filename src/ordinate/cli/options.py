@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-from ordinate.cli.file_options import add_column_options, open_rows
+from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, OrdinateError
@@ -96,7 +96,7 @@ def choose_missing_policy(options: argparse.Namespace) -> Any:
 
 def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options of files and columns of several systems, and return their group."""
-    from ordinate.readers.columns import SystemColumns
+    from ordinate.readers.columns import ItemColumns
 
     group = parser.add_argument_group("input")
     add_file_option(
@@ -104,7 +104,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
         nargs="*",
     )
-    add_column_options(parser, group, SystemColumns, databases=True)
+    add_column_options(parser, group, ItemColumns, SYSTEM_COLUMNS, databases=True)
     add_label_options(group)
     return group
 
@@ -174,10 +174,10 @@ def add_metric_option(parser: argparse._ActionsContainer) -> None:
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of text files: delimiter and encoding."""
-    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.columns import FileOptions
 
     parser.set_defaults(delimiter=None, encoding=None)
-    add_flags(parser, LabelColumns, ("delimiter", "encoding"))
+    add_flags(parser, FileOptions, ("delimiter", "encoding"))
 
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:
@@ -346,20 +346,20 @@ def read_systems(
     options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None, **columns: Any
 ) -> "PanelData":
     """Read the systems that the options name, if their number is admitted."""
-    from ordinate.cli.progress import watch_queries
-    from ordinate.readers.columns import SystemColumns
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import ItemColumns
     from ordinate.readers.panels import count_table_systems
     from ordinate.readers.systems import count_systems
 
-    given = collect_given(options, SystemColumns) | columns
+    given = collect_given(options, ItemColumns) | columns
     given["systems"] = tuple(given.get("systems", ()))
-    named = SystemColumns(**given, renamed=read_renamed_labels(options))
+    named = ItemColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
     missing = choose_missing_policy(options)
     with open_rows(options, ("predicted",)) as table:
         if table is None:
             return count_systems(
-                options.files, named, scale, missing, watch=watch_queries, admit=admit
+                options.files, named, scale, missing, watch=watch_files, admit=admit
             )
         admit(len(named.systems))
         systems = dict(zip(named.systems, named.systems, strict=True))

@@ -16,8 +16,8 @@ from ordinate.meta.campaign_lines import (
     make_unknown_column_error,
 )
 from ordinate.readers.cells import number_clusters
-from ordinate.readers.duckdb_connection import Watch, read_table
-from ordinate.readers.file_formats import NamedFile, name_runs, open_reader
+from ordinate.readers.duckdb_connection import read_table
+from ordinate.readers.file_formats import NamedFile, Watch, name_runs, open_reader
 from ordinate.readers.irregular_lines import (
     Irregularity,
     IrregularityKind,

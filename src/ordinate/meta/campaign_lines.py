@@ -20,12 +20,13 @@ from ordinate.readers.file_formats import NamedFile, detect_format, refuse_dupli
 from ordinate.readers.irregular_lines import (
     Irregularity,
     IrregularityKind,
+    LineReader,
     build_kind_sql,
+    check_split_lines,
     count_irregular_lines,
     format_excerpt,
     mark_repeated_keys,
 )
-from ordinate.readers.text_lines import LineReader, check_split_lines
 from ordinate.scale.encoding import OFF_SCALE_CODE
 from ordinate.settings import Setting
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from ordinate.errors import BadOption
+from ordinate.readers.items import ROLES
 from ordinate.settings import Setting, list_settings
 
 Target = Annotated[str | None, Setting("column of the targets", metavar="COL")]
@@ -99,11 +100,6 @@ class FileOptions:
             raise BadOption(f"--memory takes a size such as 500MB or 2GB, not {self.memory!r}.")
 
     @property
-    def has_flags(self) -> bool:
-        """Whether the command that reads has flags for these options."""
-        return type(self) is not FileOptions
-
-    @property
     def named(self) -> tuple[str, ...]:
         """The columns that were named: those of ids, then the others."""
         owner: Any = type(self)
@@ -115,89 +111,26 @@ class FileOptions:
         return tuple(dict.fromkeys(name for name in (*key, *named) if name))
 
 
-@dataclass(frozen=True)
-class LabelColumns(FileOptions):
-    """Which columns to read, and how.
+@dataclass(frozen=True, kw_only=True)
+class ItemColumns(FileOptions):
+    """What is asked of items: which columns hold what, and how files of them are read and joined.
 
-    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
-    has the levels that a second rater gave to the same items. `probabilities` are columns of
-    numbers, one for each level.
+    Labels are in `gold`, `predicted`, the `systems` of one file and `second_rater`; numbers in
+    `target`, `predicted`, the bounds `lower` and `upper` of prediction intervals, and one column
+    for each level of `probabilities`. `groups` are writers, topics or documents: items that belong
+    together. `order` has numbers, or dates and times, that no two items share. `renamed` has new
+    names of labels.
     """
 
     gold: Gold = None
+    target: Target = None
+    systems: Systems = ()
     predicted: Predicted = None
     weights: Weights = None
     by: By = None
     groups: Clusters = None
     second_rater: SecondRater = None
     probabilities: Probabilities = ()
-    gold_file: GoldFile = None
-    id: Id = None
-    row_order: RowOrder = False
-    lenient: Lenient = False
-    renamed: dict[str, str | None] = field(default_factory=dict)
-    numbers: dict[str, str | None] = field(default_factory=dict)  # by the names that they get
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The columns of a table that were named, by argument of `evaluate`."""
-        names = ("gold", "predicted", "weights", "by", "groups", "second_rater")
-        found = {name: getattr(self, name) for name in names}
-        return {name: column for name, column in found.items() if column is not None}
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        named = {
-            "weight": self.weights,
-            "subgroup": self.by,
-            "cluster": self.groups,
-            "second": self.second_rater,
-        }
-        named |= self.numbers
-        found = {name: column for name, column in named.items() if column is not None}
-        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
-
-
-@dataclass(frozen=True)
-class SystemColumns(FileOptions):
-    """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
-
-    gold: Gold = None
-    systems: Systems = ()
-    predicted: Predicted = None
-    weights: Weights = None
-    groups: Clusters = None
-    id: Id = None
-    lenient: Lenient = False
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The columns of a table that were named, by argument of `compare`; systems are others."""
-        found = {"gold": self.gold, "weights": self.weights, "groups": self.groups}
-        return {name: column for name, column in found.items() if column is not None}
-
-    @property
-    def others(self) -> dict[str, str]:
-        """The columns beside those of labels, by role."""
-        named = {"weight": self.weights, "cluster": self.groups}
-        return {role: column for role, column in named.items() if column is not None}
-
-
-@dataclass(frozen=True)
-class RegressionColumns(FileOptions):
-    """Which columns to read, and how.
-
-    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
-    intervals, `order` is a column of numbers, or dates and times, that no two items share.
-    """
-
-    target: Target = None
-    predicted: Predicted = None
-    weights: Weights = None
-    by: By = None
-    groups: Clusters = None
     lower: Annotated[
         str | None, Setting("column of the lower bounds of prediction intervals", metavar="COL")
     ] = None
@@ -209,20 +142,21 @@ class RegressionColumns(FileOptions):
     gold_file: GoldFile = None
     id: Id = None
     row_order: RowOrder = False
-
-
-@dataclass(frozen=True)
-class ProbabilityColumns(FileOptions):
-    """Which columns to read, and how.
-
-    `probabilities` are the columns of the levels, or one prefix that all their names have before
-    the level, such as p_.
-    """
-
-    probabilities: Probabilities
-    gold: Gold = None
-    id: Id = None
+    lenient: Lenient = False
     renormalize: Renormalize = False
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The columns of a table that were named, by argument of `evaluate`."""
+        found = {argument: getattr(self, argument) for argument in ROLES}
+        return {argument: column for argument, column in found.items() if column is not None}
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The columns beside those of gold and predictions, by role."""
+        sides = ("gold", "target", "predicted")
+        return {ROLES[x]: name for x, name in self.arguments.items() if x not in sides}
 
 
 def split_key(text: str) -> tuple[str, ...]:

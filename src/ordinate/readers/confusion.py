@@ -229,22 +229,3 @@ class ConfusionReader:
             [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
             tuple(cells.clusters.values[k] for k in matrices.filled_groups) if grouped else (),
         )
-
-    def list_disagreements(
-        self, scale: Scale
-    ) -> tuple[list[tuple[str, str, int]], list[tuple[str, str | None]]]:
-        """Return pairs of labels that differ, with the steps between, and those unanswered."""
-        wrong, unanswered = [], []
-        for gold, predicted in set(
-            zip(self.cells.table[GOLD], self.cells.table[PREDICTED], strict=True)
-        ):
-            truth, answer = (
-                scale.lookup[self.cells.spelling.rename_label(label)] for label in (gold, predicted)
-            )
-            if truth == len(scale):
-                continue
-            if answer == len(scale):
-                unanswered.append((gold, predicted))
-            elif answer != truth:
-                wrong.append((gold, predicted, answer - truth))
-        return sorted(wrong), unanswered

@@ -15,7 +15,9 @@ from ordinate.readers.expressions import (
     SQLITE,
     Aggregate,
     Expression,
+    build_sum_query,
     column,
+    name_columns,
 )
 from ordinate.readers.items import Table
 
@@ -98,15 +100,16 @@ class QueryItems:
 
     @property
     def _items(self) -> str:
-        quote = ANSI.quote_identifier
         module = type(self.query.connection).__module__.partition(".")[0]
         fence = DIALECTS.get(module, ANSI).fence
-        selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        sql = f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
-        for columns in self.added:
-            more = "".join(f", {x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
-            sql = f"(SELECT items.*{more} FROM {sql}{fence}) AS items"
-        return sql
+        columns = {role: column(name) for role, name in self.roles.items()}
+        sql = (
+            f"(SELECT {', '.join(name_columns(columns, ANSI))} FROM ({self.query.inner}) AS asked)"
+        )
+        for more in self.added:
+            selected = ", ".join(["items.*", *name_columns(more, ANSI)])
+            sql = f"(SELECT {selected} FROM {sql} AS items{fence})"
+        return f"{sql} AS items"
 
     def sum_by(
         self,
@@ -115,14 +118,8 @@ class QueryItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items that share all keys, as the database finds them."""
-        quote = ANSI.quote_identifier
-        listed = [quote(key) for key in keys]
-        taken = [f"{x.to_sql(ANSI)} AS {quote(n)}" for n, x in sums.items()]
-        condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
-        rows = self._fetch(
-            f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "
-            f"GROUP BY {', '.join(listed)}"
-        )
+        query = build_sum_query(self._items, keys, sums, where, ANSI)
+        rows = self.query.read(query, lambda cursor: cursor.fetchall())
         cells = np.empty((len(rows), len(keys) + len(sums)), object)
         cells[:] = [tuple(row) for row in rows] if rows else cells
         numbers = {
@@ -142,6 +139,3 @@ class QueryItems:
             lambda cursor: cursor.fetchmany(limit),
         )
         return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
-
-    def _fetch(self, sql: str) -> list[Sequence[Any]]:
-        return self.query.read(sql, lambda cursor: cursor.fetchall())

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import duckdb
 
 Connection: TypeAlias = "duckdb.DuckDBPyConnection"
-Watch = Callable[["Connection"], AbstractContextManager[None]]  # such as a bar of progress
 T = TypeVar("T")
 
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book

@@ -1,6 +1,7 @@
 """Columns of files as they stand, for what needs the single items."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column
 
 Array = NDArray[Any]
@@ -81,12 +82,13 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
     most_rows: int = MOST_ROWS,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ItemTable:
     """Return columns by name: numbers where all that is there is a number, strings otherwise.
 
     `labels` are columns that are read as strings, whatever they hold.
     """
-    with open_sources(options) as reader:
+    with open_sources(options, watch) as reader:
         return read_sources(reader.describe_files(paths), names, labels, most_rows)
 
 

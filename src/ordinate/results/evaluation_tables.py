@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import NoItems
 from ordinate.readers.confusion import ConfusionData
-from ordinate.readers.tables import GivenColumns
+from ordinate.results.given_columns import GivenColumns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel

@@ -1,6 +1,7 @@
 """Rows of probabilities of files, one column for each level, with what else is known of items."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
-from ordinate.readers.columns import LabelColumns, ProbabilityColumns
-from ordinate.readers.file_formats import FileReader, FileSource, open_sources
+from ordinate.readers.columns import ItemColumns
+from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
 from ordinate.readers.item_columns import read_cells, read_labels, read_sources
 from ordinate.readers.item_query import select_columns
 from ordinate.readers.label_cells import LabelSpelling
@@ -51,11 +52,16 @@ class ProbabilityData:
 
 
 def read_probability_rows(
-    path: str, fit: str | None, columns: ProbabilityColumns, scale: Scale | None = None
+    path: str,
+    fit: str | None,
+    columns: ItemColumns,
+    scale: Scale | None = None,
+    *,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     notes: list[str] = []
-    with open_sources(columns) as reader:
+    with open_sources(columns, watch) as reader:
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
         needed = (columns.gold is not None and fit is None, True)
         gold = [
@@ -137,11 +143,15 @@ class ProbabilityItems:
 
 
 def read_probability_items(
-    paths: list[str], columns: LabelColumns, scale: Scale | None = None
+    paths: list[str],
+    columns: ItemColumns,
+    scale: Scale | None = None,
+    *,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ProbabilityItems:
     """Read gold levels, probabilities, and what else is named, an item at a time."""
     notes: list[str] = []
-    with open_sources(columns) as reader:
+    with open_sources(columns, watch) as reader:
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
