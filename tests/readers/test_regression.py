@@ -264,7 +264,7 @@ def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     rows = items()
     gold, guesses = split(rows, kind, end)
     columns = name_columns(
-        "y", "pred", "weight", "season", "site", "low", "high", "hour", gold_file=gold, **way
+        "y", "pred", "weight", "season", "site", "low", "high", order="hour", gold_file=gold, **way
     )
     found = sum_files([guesses], columns)
     for mine, theirs in (
