@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from ordinate.errors import BadOption
-from ordinate.readers.items import ROLES
 from ordinate.settings import Setting, list_settings
 
 Target = Annotated[str | None, Setting("column of the targets", metavar="COL")]
@@ -51,6 +50,17 @@ Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
 Lenient = Annotated[
     bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
 ]
+ROLES = {  # what columns of items are called, by the arguments that name them
+    "gold": "gold",
+    "target": "gold",
+    "predicted": "predicted",
+    "weights": "weight",
+    "by": "subgroup",
+    "groups": "cluster",
+    "second_rater": "second",
+    "lower": "lower",
+    "upper": "upper",
+}
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 

@@ -8,15 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.cells import CountedCells, number_subgroups
-from ordinate.readers.items import (
-    CLUSTER,
-    GOLD,
-    PREDICTED,
-    ROLES,
-    SECOND,
-    SUBGROUP,
-    ItemSource,
-)
+from ordinate.readers.columns import ROLES
+from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SECOND, SUBGROUP, ItemSource
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale

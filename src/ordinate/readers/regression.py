@@ -9,19 +9,11 @@ from typing import Any
 
 from ordinate.errors import BadOption
 from ordinate.readers.column_names import USUAL_NUMBER_NAMES
-from ordinate.readers.columns import ItemColumns
+from ordinate.readers.columns import ROLES, ItemColumns
 from ordinate.readers.duckdb_connection import quote_literal, read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
 from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.items import (
-    CLUSTER,
-    GOLD,
-    PREDICTED,
-    ROLES,
-    SUBGROUP,
-    WEIGHT,
-    ItemSource,
-)
+from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SUBGROUP, WEIGHT, ItemSource
 from ordinate.readers.numeric_cells import (
     GUESS,
     HIGH,
