@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
-.PHONY: help demo test test-all test-engines test-lowest lint bench $(STUDIES) properties docs clean
+.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 # A stop of the tour: what is asked, the command, its report.
 define tour
 	@printf '\n%s\n\n$$ ordinate %s\n\n' $(1) "$(2)"
-	@cd $(DEMO) && $(CURDIR)/$(BIN)/ordinate $(2)
+	@cd $(DEMO) && $(abspath $(BIN))/ordinate $(2)
 endef
 
 demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shipped examples
@@ -78,6 +78,15 @@ test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)
 
+test-package: $(VENV)/.test ## build the wheel, and install it with each extra in an empty environment
+	$(BIN)/python -m pytest -q -m 'slow or not slow' tests/package
+
+dist: $(VENV)/.test ## build the source distribution and the wheel
+	rm -rf dist && $(BIN)/python -m build --no-isolation
+
+check-tag: $(VENV)/.test ## check that TAG is the version of the package: make check-tag TAG=v0.1.0
+	$(BIN)/python -c "import ordinate, sys; sys.exit(None if sys.argv[1] == 'v' + ordinate.__version__ else sys.argv[1] + ' is not v' + ordinate.__version__)" "$(TAG)"
+
 bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
 	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/studies/labels-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
@@ -111,4 +120,4 @@ docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf dist $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build

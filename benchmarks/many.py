@@ -63,7 +63,7 @@ def measure_run(checkout: Path, arguments: list[str]) -> float:
     """Return the seconds of a command with the package of a checkout."""
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "ordinate.cli", *arguments],
+        [sys.executable, "-m", "ordinate", *arguments],
         env=os.environ | {"PYTHONPATH": str(checkout / "src")},
         stdout=subprocess.DEVNULL,
         check=True,

@@ -74,7 +74,7 @@ def write_rows(rows: int, folder: Path) -> None:
 def list_commands(rows: int, folder: Path) -> dict[str, list[str]]:
     """Return what each contender runs."""
     python, pattern = sys.executable, f"{folder}/*.parquet"
-    ours = [python, "-m", "ordinate.cli", "evaluate", pattern]
+    ours = [python, "-m", "ordinate", "evaluate", pattern]
     ours += ["--gold", "gold", "--predicted", "predicted"]
     found = {
         OURS: ours,

@@ -34,7 +34,7 @@ def output_of(command: str, folder: Path) -> str:
     program, *arguments = shlex.split(command)
     if program != "ordinate":
         raise ValueError(f"only ordinate is run, not {program}")
-    run = [sys.executable, "-m", "ordinate.cli", *arguments]
+    run = [sys.executable, "-m", "ordinate", *arguments]
     page = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True, env=page)
     return done.stdout

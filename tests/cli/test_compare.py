@@ -473,7 +473,7 @@ def lay_out(line: str) -> None:
 def test_every_example_runs(here, line):
     lay_out(line)
     ran = subprocess.run(
-        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate.cli "$@"; }}\n{line}'],
+        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate "$@"; }}\n{line}'],
         capture_output=True,
         text=True,
         cwd=here,

@@ -32,7 +32,7 @@ from evaluate_reports import (
 
 pytestmark = pytest.mark.usefixtures("here")
 
-COMMAND = [sys.executable, "-m", "ordinate.cli"]
+COMMAND = [sys.executable, "-m", "ordinate"]
 PATIENCE = 60  # seconds after which a child counts as hung
 
 # --- the items that disagree ---------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_a_link_as_output_stays_a_link():
 
 def child(*arguments, given: bytes = b"", **environment) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "ordinate.cli", *arguments],
+        [sys.executable, "-W", "error", "-m", "ordinate", *arguments],
         input=given,
         capture_output=True,
         timeout=PATIENCE,

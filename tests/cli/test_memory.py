@@ -19,7 +19,7 @@ from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.counting import MOST_CELLS
 
-COMMAND = (sys.executable, "-m", "ordinate.cli")
+COMMAND = (sys.executable, "-m", "ordinate")
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 GIGABYTE = 1 << 30
 

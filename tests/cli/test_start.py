@@ -143,7 +143,7 @@ def test_the_help_of_metrics_explains_itself(capsys):
 def test_help_and_version_work_as_a_process():
     for command in (["--help"], ["evaluate", "--help"], ["metrics", "--help"], ["--version"]):
         ran = subprocess.run(
-            [sys.executable, "-W", "error", "-m", "ordinate.cli", *command],
+            [sys.executable, "-W", "error", "-m", "ordinate", *command],
             capture_output=True,
             text=True,
             check=False,
@@ -256,7 +256,7 @@ def test_every_example_runs(tmp_path, line):
     if line in EVALUATE:
         _lay_out(tmp_path, line)
     ran = subprocess.run(
-        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate.cli "$@"; }}\n{line}'],
+        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate "$@"; }}\n{line}'],
         capture_output=True,
         text=True,
         cwd=tmp_path,

@@ -15,7 +15,7 @@ from ordinate.render import render
 from ordinate.render.text import measure_width
 
 pty = pytest.importorskip("pty")
-COMMAND = [sys.executable, "-W", "error", "-m", "ordinate.cli"]
+COMMAND = [sys.executable, "-W", "error", "-m", "ordinate"]
 EVALUATE = ["evaluate", str(locate_example("cefr")), "--metrics", "cem_ord,accuracy,mae"]
 COMPARE = ["compare", str(locate_example("systems")), "--systems", "tfidf,forest"]
 COMPARE += ["--metrics", "cem_ord"]

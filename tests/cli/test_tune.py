@@ -108,7 +108,7 @@ def test_a_run_in_another_process_holds_the_lock(root):
     """The second process is started while the first one holds the lock."""
     with hold_lock(root, "the first"):
         second = subprocess.run(
-            [sys.executable, "-m", "ordinate.cli", "tune", "-e", root, *QUICK],
+            [sys.executable, "-m", "ordinate", "tune", "-e", root, *QUICK],
             capture_output=True,
             text=True,
             check=False,

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from ordinate import __version__
-from ordinate.cli import options
+from ordinate.cli import completion, options
 from ordinate.errors import OrdinateError, replace_control_characters
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
@@ -61,6 +61,7 @@ def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
+    completion.add_flag(top, build_parser)
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name in whole:

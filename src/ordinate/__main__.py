@@ -1,4 +1,4 @@
-"""Run the command line as `python -m ordinate.cli`."""
+"""Run the command line as `python -m ordinate`."""
 
 from ordinate.cli.main import main
 

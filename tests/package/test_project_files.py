@@ -1,0 +1,75 @@
+"""Files for other programs are what their published schemas ask for, and say what is true."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ordinate
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CHECKED = [("github-workflows", path) for path in WORKFLOWS]
+CHECKED.append(("citation-file-format", ROOT / "CITATION.cff"))
+
+
+@pytest.mark.parametrize(("schema", "path"), CHECKED, ids=lambda x: getattr(x, "name", x))
+def test_the_file_follows_its_schema(schema, path):
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    force = ["--force-filetype", "yaml"]
+    ran = subprocess.run([*check, *force, path], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_every_step_of_a_workflow_is_a_target_of_the_makefile(path):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    steps = re.findall(r"- run: (.+)", path.read_text("utf-8"))
+    assert steps
+    for step in steps:
+        called = re.match(r"make ([a-z-]+)", step)
+        assert called[1] in targets if called else step.endswith("bash .ci/run"), step
+
+
+def test_the_citation_has_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(r"^version: (.+)$", text, re.MULTILINE)[1] == ordinate.__version__
+
+
+def test_hooks_before_a_commit_call_programs_of_the_environment():
+    tests = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]["test"]
+    installed = {re.match(r"[\w-]+", name)[0] for name in tests}
+    entries = re.findall(r"entry: \.venv/bin/(\S+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert len(entries) == 4
+    programs = {"lint-imports": "import-linter"}
+    assert {programs.get(entry, entry) for entry in entries} <= installed
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["eval"], {"evaluate", "evaluate-regression"}),
+        (["evaluate", "--met"], {"--metrics"}),
+        (["evaluate", "--format", "j"], {"json"}),
+        (["evaluate", "lev"], {"levels.csv"}),
+    ],
+    ids=["command", "flag", "choice", "file"],
+)
+def test_bash_completes(tmp_path, words, completed):
+    (tmp_path / "levels.csv").touch()
+    printed = [sys.executable, "-m", "ordinate", "--print-completion", "bash"]
+    script = subprocess.run(printed, capture_output=True, text=True, check=True).stdout
+    asked = (
+        f"COMP_WORDS=(ordinate {' '.join(words)}); COMP_CWORD={len(words)}\n"
+        '_shtab_ordinate; printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    bash = ["bash", "-c", script + asked]
+    ran = subprocess.run(bash, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) == completed
