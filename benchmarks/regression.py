@@ -155,9 +155,9 @@ class File(NamedTuple):
 
 SUMMING = """
 import sys
-from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.readers.regression import sum_files
-print(sum_files([sys.argv[1]], RegressionColumns("target", "predicted")).moments.n)
+print(sum_files([sys.argv[1]], ItemColumns(target="target", predicted="predicted")).moments.n)
 """
 READ = """
 import sys

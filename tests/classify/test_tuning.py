@@ -175,7 +175,7 @@ def test_training_files_are_pooled_or_chosen(tmp_path):
 
 
 def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
-    from ordinate.readers.columns import DataColumns
+    from ordinate.experiment.data_columns import DataColumns
 
     root = lay_out(tmp_path, n=72, sets=("strong",), writers=12)
     grouped = Experiment.open(root, columns=DataColumns(group="writer"))
@@ -187,7 +187,7 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
 
 
 def test_groups_that_only_the_training_data_have_are_units_there_alone(tmp_path):
-    from ordinate.readers.columns import DataColumns
+    from ordinate.experiment.data_columns import DataColumns
 
     root = lay_out(tmp_path, n=72, sets=("strong",), writers=12)
     write_data(root, "ml-test-data", "test", [CEFR[i % 6] for i in range(24)])

@@ -11,7 +11,7 @@ from command import run
 
 import ordinate
 from ordinate.errors import BadInput
-from ordinate.readers.case_scales import read_case_scales
+from ordinate.scale.declaration_files import read_case_scales
 
 METRICS = "cem_ord,kendall_tau_b,mae"
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
-from ordinate.readers.columns import LabelColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.readers.label_files import count_files
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
@@ -68,7 +68,7 @@ def by_group(rows: list[dict], second: str = "predicted", **options) -> Confusio
 
 def count(*paths: str, missing: str = "error", scale: str | None = None, **columns):
     declared = None if scale is None else Scale.of(scale)
-    return count_files(list(paths), LabelColumns(**columns), declared, missing)
+    return count_files(list(paths), ItemColumns(**columns), declared, missing)
 
 
 # --- groups --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from command import run
 
 from ordinate.errors import BadInput
-from ordinate.readers.duckdb_connection import save_frame
+from ordinate.experiment.frame_files import save_frame
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.counting import MOST_CELLS

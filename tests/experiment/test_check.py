@@ -14,9 +14,9 @@ from experiment_folder import (
 )
 
 from ordinate.experiment.check import check_experiment
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.readers.columns import DataColumns
 from ordinate.render import RENDERERS, render
 from ordinate.render.atomic_files import UNLOCKED_PREFIX
 

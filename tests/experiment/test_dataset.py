@@ -7,8 +7,8 @@ from experiment_folder import items, write_rows
 
 from ordinate import Scale
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import compute_fingerprint, parse_stem, read_dataset
-from ordinate.readers.columns import DataColumns
 
 CEFR = Scale.of("cefr")
 

@@ -23,7 +23,7 @@ from scipy import sparse
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.experiment.dataset import read_dataset
 from ordinate.experiment.feature_rows import read_features
-from ordinate.readers.numeric_matrix import read_matrix
+from ordinate.experiment.numeric_matrix import read_matrix
 
 ROWS = items(6)
 IDS = [row["id"] for row in ROWS]

@@ -5,8 +5,8 @@ import pytest
 from experiment_folder import items, numbers, write_csv, write_experiment, write_rows
 
 from ordinate.errors import BadInput, BadScale
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
-from ordinate.readers.columns import DataColumns
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import csv
 import pytest
 
 from ordinate.errors import BadOption
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.features import extract_features
 from ordinate.features.tfidf import Tfidf
-from ordinate.readers.columns import DataColumns
 
 LEVELS = ("A1", "A1", "B1", "B1", "C1", "")
 COLUMNS = {

@@ -17,13 +17,13 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune_experiment
 from ordinate.errors import BadInput, BadStore
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.features import extract_features, extraction, load_extractor
 from ordinate.features.concat import Concat
 from ordinate.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.features.tfidf import Tfidf
-from ordinate.readers.columns import DataColumns
 
 LEVELS = ("A1", "A2", "B1")
 WORDS = {"A1": "cat dog sun", "A2": "sea rain road", "B1": "moon tree town"}

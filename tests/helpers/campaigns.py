@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ordinate.meta.campaign import Campaign, read_campaign
-from ordinate.readers.columns import CampaignColumns
+from ordinate.meta.campaign_lines import CampaignColumns
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column

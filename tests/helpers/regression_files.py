@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.metrics import find_metric
+from ordinate.readers.columns import ItemColumns
 from ordinate.summaries.regression import Moments
 
 LONG = np.longdouble
@@ -22,6 +23,13 @@ METRICS = ("rmse", "mae", "r2", "bias", "pearson", "ccc", "explained_variance", 
 def write(name: str, content: "str | bytes") -> str:
     Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return name
+
+
+def name_columns(
+    target=None, predicted=None, weights=None, by=None, groups=None, lower=None, upper=None, **more
+) -> ItemColumns:
+    columns = {"target": target, "predicted": predicted, "weights": weights, "by": by}
+    return ItemColumns(**columns, groups=groups, lower=lower, upper=upper, **more)
 
 
 def value(name: str, table: Moments) -> float:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import compute_digest, create_folder, write_json
 from ordinate.features.extraction import find_extractor_identity
 from ordinate.metrics import find_metric
 from ordinate.models.classifiers import create_classifier
-from ordinate.readers.columns import DataColumns
 
 
 def save_model(

@@ -9,7 +9,7 @@ from strategies import scale_of
 
 from ordinate.inference import estimate_metrics
 from ordinate.metrics import find_metric
-from ordinate.readers.columns import LabelColumns, SystemColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.readers.label_files import count_files
 from ordinate.readers.systems import count_systems
 from ordinate.scale.encoding import CHUNK, factorize_column
@@ -190,9 +190,9 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
     path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     named = None if weights is None else "w"
     plain = count_files(
-        [path], LabelColumns(gold="gold", predicted="predicted", weights=named), scale
+        [path], ItemColumns(gold="gold", predicted="predicted", weights=named), scale
     )
-    columns = LabelColumns(
+    columns = ItemColumns(
         gold="gold",
         predicted="predicted",
         weights=named,
@@ -226,9 +226,9 @@ def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
     runs = [path, written(tmp_path / "x.csv", run), written(tmp_path / "y.csv", run)]
     for groups in (None, "writer"):
         shared = {"gold": "gold", "weights": named, "groups": groups}
-        wide = SystemColumns(systems=("predicted", "other"), **shared)
+        wide = ItemColumns(systems=("predicted", "other"), **shared)
         columns = count_systems([path], wide, scale).panel
-        joined = count_systems(runs, SystemColumns(id="id", **shared), scale).panel
+        joined = count_systems(runs, ItemColumns(id="id", **shared), scale).panel
         for panel in (columns, joined):
             assert panel.counted is counted
             assert panel.confusion_matrix(panel.systems[0]).has_integer_weights is whole
@@ -240,7 +240,7 @@ def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
     whole = written(tmp_path / "a.csv", columns | {"w": [1, 2, 3, 4]})
     parts = written(tmp_path / "b.csv", columns | {"w": [0.5, 0.5, 1, 1]})
     for paths, counted in (([whole], True), ([parts], False), ([whole, parts], False)):
-        found = count_files(paths, LabelColumns(weights="w"), scale).matrix
+        found = count_files(paths, ItemColumns(weights="w"), scale).matrix
         assert found.counted is counted
         assert found.has_integer_weights is counted
         assert (found.weights == np.floor(found.weights)).all()
@@ -251,7 +251,7 @@ def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counte
     columns = {"gold": [*FIRST, "mid"], "predicted": [*SECOND, None], "w": [2, 1, 1, 3, 0.5]}
     path = written(tmp_path / "items.csv", columns)
     scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
-    found = count_files([path], LabelColumns(weights="w"), scale, missing).matrix
+    found = count_files([path], ItemColumns(weights="w"), scale, missing).matrix
     assert found.counted is counted
 
 
@@ -259,7 +259,7 @@ def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counte
 def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
     path = file_of(tmp_path, [weight] * 4)
     scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
-    columns = LabelColumns(gold="gold", predicted="predicted", weights="w")
+    columns = ItemColumns(gold="gold", predicted="predicted", weights="w")
     for table in (
         count_files([path], columns, scale).matrix,
         ConfusionMatrix.of(FIRST, SECOND, LEVELS, [weight] * 4),

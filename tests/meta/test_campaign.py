@@ -9,7 +9,7 @@ from campaigns import GOLD, PANEL, RUN, SCALE, clean, kinds, lenient, text_of, t
 
 from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItems
 from ordinate.meta.campaign import read_campaign
-from ordinate.readers import text_lines as lines
+from ordinate.readers import irregular_lines as lines
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column

@@ -25,7 +25,7 @@ from campaigns import (
 from ordinate.errors import BadInput
 from ordinate.meta.campaign import read_campaign
 from ordinate.meta.campaign_lines import build_line_check_sql
-from ordinate.readers import text_lines as lines
+from ordinate.readers import irregular_lines as lines
 from ordinate.readers.duckdb_connection import connect
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.summaries import Panel

@@ -17,6 +17,7 @@ from regression_files import (
     items,
     lines,
     moments,
+    name_columns,
     oracle,
     parquet,
     read_back,
@@ -28,7 +29,6 @@ from regression_files import (
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
 from ordinate.readers import duckdb_connection, regression_keys, regression_pooling
 from ordinate.readers import regression_sums as sums
-from ordinate.readers.columns import RegressionColumns
 from ordinate.readers.regression import RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -40,7 +40,7 @@ from ordinate.summaries.regression import Moments, bin_error_sizes
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_gives_what_long_doubles_give(form):
     rows = items()
-    found = sum_files([write(form, FORMS[form](rows))], RegressionColumns("y", "pred"))
+    found = sum_files([write(form, FORMS[form](rows))], name_columns("y", "pred"))
     close(found.moments, oracle(rows))
     same(found.moments, moments(rows, constants=found.moments.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
@@ -52,7 +52,7 @@ def test_every_format_gives_what_long_doubles_give(form):
 def test_far_from_zero_and_near_it_the_errors_are_those_of_long_doubles(weighted, shift, scale):
     path = write("far.csv", delimited(items(shift=shift, scale=scale)))
     rows = read_back(path)
-    columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
+    columns = name_columns("y", "pred", weights="weight" if weighted else None)
     found = sum_files([path], columns).moments
     expected = oracle(rows, weighted=weighted)
     close(found, {name: expected[name] for name in ("rmse", "mae", "r2")}, 1e-10)
@@ -66,7 +66,7 @@ def test_groups_far_from_each_other_keep_their_own_digits(weighted):
     for site, (shift, scale) in far.items():
         rows += [row | {"site": site} for row in items(50, shift=shift, scale=scale)]
     path = write("far.csv", delimited(rows))
-    columns = RegressionColumns("y", "pred", groups="site", weights="weight" if weighted else None)
+    columns = name_columns("y", "pred", groups="site", weights="weight" if weighted else None)
     found = sum_files([path], columns).groups
     for k, site in enumerate(far):
         expected = oracle([x for x in read_back(path) if x["site"] == site], weighted=weighted)
@@ -77,7 +77,7 @@ def test_weights_count_and_weight_zero_is_no_item():
     rows = items()
     rows.append(rows[0] | {"y": math.nan, "pred": None, "weight": 0.0, "hour": -1})
     path = write("weights.csv", delimited(rows))
-    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments
+    found = sum_files([path], name_columns("y", "pred", weights="weight")).moments
     alive = [row for row in rows if row["weight"] > 0]
     close(found, oracle(alive, weighted=True))
     same(found, moments(alive, weighted=True, constants=found.constants))
@@ -87,7 +87,7 @@ def test_weights_count_and_weight_zero_is_no_item():
 def test_whole_weights_are_counts():
     rows = [row | {"weight": float(k % 3)} for k, row in enumerate(items())]
     path = write("weights.csv", delimited(rows))
-    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments.counted
+    assert sum_files([path], name_columns("y", "pred", weights="weight")).moments.counted
 
 
 def test_several_files_are_one_table(whole):
@@ -97,9 +97,7 @@ def test_several_files_are_one_table(whole):
         write("b.parquet", parquet(rows[150:151])),
         write("c.jsonl", lines(rows[151:])),
     ]
-    columns = RegressionColumns(
-        "y", "pred", weights="weight", by="season", groups="site", order="hour"
-    )
+    columns = name_columns("y", "pred", weights="weight", by="season", groups="site", order="hour")
     found = sum_files(paths, columns)
     same(found.moments, whole.moments)
     same(found.groups, whole.groups)
@@ -116,23 +114,23 @@ def test_parquet_numbers_of_any_kind_are_numbers(kind):
     wide = [str(x) for x in y] if kind == pa.string() else y
     pq.write_table(pa.table({"y": pa.array(wide, kind), "pred": p}), "kinds.parquet")
     same(
-        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).moments,
+        sum_files(["kinds.parquet"], name_columns("y", "pred")).moments,
         Moments.of(y, p, constants={"mean": 3.75}, histogram=True),
     )
 
 
 def test_columns_may_be_found_by_usual_names():
     path = write("usual.csv", "Actual,yhat\n1,2\n3,3\n")
-    found = sum_files([path], RegressionColumns())
+    found = sum_files([path], name_columns())
     assert (found.target, found.predicted) == ("Actual", "yhat")
     assert found.notes == (
         "The target column was not named; 'Actual' was taken.",
         "The predicted column was not named; 'yhat' was taken.",
     )
     with pytest.raises(BadInput, match=r"holds the targets\? Name it with --target. Its columns"):
-        sum_files([write("two.csv", "y,actual,pred\n1,1,2\n")], RegressionColumns())
+        sum_files([write("two.csv", "y,actual,pred\n1,1,2\n")], name_columns())
     with pytest.raises(BadInput, match=r"no column 'prod'\. Did you mean 'pred'"):
-        sum_files(["two.csv"], RegressionColumns("y", "prod"))
+        sum_files(["two.csv"], name_columns("y", "prod"))
 
 
 # --- subgroups and groups ------------------------------------------------------------------------
@@ -145,7 +143,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
         monkeypatch.setattr(module, "FEW_KEYS", few)
     rows = items()
     path = write("groups.csv", delimited(rows))
-    columns = RegressionColumns(
+    columns = name_columns(
         "y", "pred", by="season", groups="site", weights="weight" if weighted else None
     )
     found = sum_files([path], columns, constants={"train_mean": 2.5})
@@ -159,7 +157,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
         here = [row for row in alive if row["season"] == name]
         codes = np.array([sites.codes[alive.index(row)] for row in here])
         same(batch, moments(here, groups=sites._replace(codes=codes), **settings))
-    alone = sum_files([path], RegressionColumns("y", "pred", by="season", weights=columns.weights))
+    alone = sum_files([path], name_columns("y", "pred", by="season", weights=columns.weights))
     for name, part in alone.by:
         here = [row for row in alive if row["season"] == name]
         same(part, moments(here, weighted=weighted, constants=alone.moments.constants))
@@ -167,16 +165,16 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
 
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
     path = write("groups.csv", delimited(items()))
-    found = sum_files([path], RegressionColumns("y", "pred", by="season"))
+    found = sum_files([path], name_columns("y", "pred", by="season"))
     (_, first), (_, second), (_, third) = found.by
     same(first + second + third, found.moments)
 
 
 def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
     path = write("groups.csv", delimited(items()))
-    columns = RegressionColumns("y", "pred", by="season", groups="site")
+    columns = name_columns("y", "pred", by="season", groups="site")
     whole = sum_files([path], columns)
-    alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
+    alone = sum_files([path], name_columns("y", "pred", by="season"))
     binned(alone.by[0][1], whole.by[0][1].pooled)
     for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST_GROUPS")):
         with monkeypatch.context() as patched:
@@ -195,24 +193,20 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
 def test_the_histogram_has_the_bins_of_the_summary():
     rows = [*items(), *({"y": 1.0, "pred": 1.0},) * 3]
     path = write("sizes.csv", delimited([{"y": r["y"], "pred": r["pred"]} for r in rows]))
-    found = sum_files([path], RegressionColumns("y", "pred")).moments.histogram
+    found = sum_files([path], name_columns("y", "pred")).moments.histogram
     expected = bin_error_sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
     assert found == expected
-    assert (
-        sum_files([path], RegressionColumns("y", "pred"), histogram=False).moments.histogram is None
-    )
+    assert sum_files([path], name_columns("y", "pred"), histogram=False).moments.histogram is None
 
 
 def test_constants_are_those_asked_for_and_the_mean_unless_there_is_that_of_training():
     rows = items()
     path = write("constants.csv", delimited(rows))
     y = column(rows, "y")
-    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).moments
+    found = sum_files([path], name_columns("y", "pred"), constants={"zero": 0.0}).moments
     assert found.constants == pytest.approx({"mean": float(y.mean()), "zero": 0.0}, rel=1e-14)
     assert float(found.spread["zero"]) == pytest.approx(float(abs(y).sum()), rel=1e-12)
-    trained = sum_files(
-        [path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}
-    ).moments
+    trained = sum_files([path], name_columns("y", "pred"), constants={"train_mean": 2.5}).moments
     assert trained.constants == {"train_mean": 2.5}
     assert value("baseline_mae", trained) == pytest.approx(float(abs(y - 2.5).mean()), rel=1e-12)
 
@@ -225,7 +219,7 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
     w = rng.integers(1, 5, len(y)) if weighted else np.ones(len(y))
     text = "".join(f"{float(a)!r},0,{b}\n" for a, b in zip(y, w, strict=True))
     path = write("median.csv", "y,pred,weight\n" + text)
-    columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
+    columns = name_columns("y", "pred", weights="weight" if weighted else None)
     found = sum_files([path], columns, constants={"median": None})
     order = np.argsort(y)
     half = np.searchsorted(np.cumsum(w[order]), w.sum() / 2)
@@ -240,9 +234,9 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
 def test_constants_need_values():
     path = write("c.csv", "y,pred\n1,2\n")
     with pytest.raises(BadOption, match="'zero' needs a value"):
-        sum_files([path], RegressionColumns(), constants={"zero": None})
+        sum_files([path], name_columns(), constants={"zero": None})
     with pytest.raises(BadOption, match="'zero' is nan, not a finite number"):
-        sum_files([path], RegressionColumns(), constants={"zero": math.nan})
+        sum_files([path], name_columns(), constants={"zero": math.nan})
 
 
 # --- two files -----------------------------------------------------------------------------------
@@ -260,7 +254,7 @@ def whole(tmp_path_factory) -> RegressionData:
     """What one file of everything gives."""
     path = tmp_path_factory.mktemp("whole") / "all.csv"
     path.write_bytes(delimited(items()))
-    columns = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
+    columns = name_columns("y", "pred", "weight", "season", "site", "low", "high", order="hour")
     return sum_files([str(path)], columns)
 
 
@@ -269,8 +263,8 @@ def whole(tmp_path_factory) -> RegressionData:
 def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     rows = items()
     gold, guesses = split(rows, kind, end)
-    columns = RegressionColumns(
-        "y", "pred", "weight", "season", "site", "low", "high", "hour", gold_file=gold, **way
+    columns = name_columns(
+        "y", "pred", "weight", "season", "site", "low", "high", order="hour", gold_file=gold, **way
     )
     found = sum_files([guesses], columns)
     for mine, theirs in (
@@ -292,7 +286,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
     gold, _ = split(rows)
     guesses = [{"id": row["id"], "pred": row["pred"]} for row in (*rows[3:], rows[0] | {"id": "?"})]
     write("guesses.csv", delimited(guesses))
-    columns = RegressionColumns("y", "pred", gold_file=gold, id="id")
+    columns = name_columns("y", "pred", gold_file=gold, id="id")
     with pytest.raises(
         MissingLabels, match=r"3 of 20 predictions in column 'pred' are missing \(id i0, id i1"
     ):
@@ -306,7 +300,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
 def test_a_target_and_a_prediction_may_have_the_same_name():
     write("gold.csv", "id,price\na,1\nb,2\n")
     write("guesses.csv", "id,price\nb,5\na,1\n")
-    columns = RegressionColumns("price", "price", gold_file="gold.csv", id="id")
+    columns = name_columns("price", "price", gold_file="gold.csv", id="id")
     assert value("mae", sum_files(["guesses.csv"], columns).moments) == 1.5
 
 
@@ -314,7 +308,7 @@ def test_nan_is_no_missing_number_in_joined_files_either():
     columns = {"id": ["a", "b", "c"], "y": [1.0, math.nan, 2.0]}
     pq.write_table(pa.table(columns), "gold.parquet")
     write("guesses.csv", "id,pred\na,1\nb,2\nc,3\n")
-    columns = RegressionColumns("y", "pred", gold_file="gold.parquet", id="id")
+    columns = name_columns("y", "pred", gold_file="gold.parquet", id="id")
     with pytest.raises(BadValues, match=r"The target \(id b of column 'y'\) is 'nan'"):
         sum_files(["guesses.csv"], columns, missing="drop")
 
@@ -329,7 +323,7 @@ def test_bounds_are_those_of_numpy(weighted, form):
     text = [row | {"low": str(row["low"]), "high": str(row["high"])} for row in rows]
     path = write(form, FORMS[form](text if form == "data.jsonl" else rows))
     weights = "weight" if weighted else None
-    columns = RegressionColumns("y", "pred", weights, "season", "site", "low", "high")
+    columns = name_columns("y", "pred", weights, "season", "site", "low", "high")
     found = sum_files([path], columns)
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
 
@@ -343,13 +337,11 @@ def test_bounds_are_those_of_numpy(weighted, form):
     equal(found.intervals_by_group, bounds(alive, [row["site"] for row in alive]))
     for name, batch in found.intervals_by_subgroup:
         equal(batch.pooled, bounds([row for row in alive if row["season"] == name]))
-    alone = sum_files(
-        [path], RegressionColumns("y", "pred", weights, "season", None, "low", "high")
-    )
+    alone = sum_files([path], name_columns("y", "pred", weights, "season", None, "low", "high"))
     for name, part in alone.intervals_by_subgroup:
         equal(part, bounds([row for row in alive if row["season"] == name]))
     assert alone.intervals_by_group is None
-    assert sum_files([path], RegressionColumns("y", "pred")).bounds is None
+    assert sum_files([path], name_columns("y", "pred")).bounds is None
 
 
 def equal(one: PredictionIntervals, two: PredictionIntervals) -> None:
@@ -360,8 +352,8 @@ def equal(one: PredictionIntervals, two: PredictionIntervals) -> None:
 
 def test_bounds_come_in_pairs_and_in_order():
     with pytest.raises(BadOption, match="name both columns"):
-        sum_files(["a.csv"], RegressionColumns("y", "pred", lower="low"))
-    columns = RegressionColumns("y", "pred", lower="low", upper="high")
+        sum_files(["a.csv"], name_columns("y", "pred", lower="low"))
+    columns = name_columns("y", "pred", lower="low", upper="high")
     write("a.csv", "y,pred,low,high\n1,2,0,3\n1,2,3,0\n")
     with pytest.raises(BadValues, match=r"lower bound \(row 2 of column 'low'\), 3.0, is above"):
         sum_files(["a.csv"], columns)
@@ -392,7 +384,7 @@ def previous_of(rows: list[dict], time: str = "hour", *, weighted: bool = False)
 def test_the_previous_value_is_that_of_the_declared_order(weighted, form):
     rows = items()
     path = write(form, FORMS[form](rows))
-    columns = RegressionColumns("y", "pred", order="hour", weights="weight" if weighted else None)
+    columns = name_columns("y", "pred", order="hour", weights="weight" if weighted else None)
     found = sum_files([path], columns)
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
     same(found.previous, previous_of(alive, weighted=weighted))
@@ -413,7 +405,7 @@ def test_order_is_by_numbers_or_by_times(times):
     rows = [
         {"y": y, "pred": 0.0, "at": t} for y, t in zip([1.0, 2.0, 5.0, 9.0], times, strict=True)
     ]
-    found = sum_files([write("t.csv", delimited(rows))], RegressionColumns("y", "pred", order="at"))
+    found = sum_files([write("t.csv", delimited(rows))], name_columns("y", "pred", order="at"))
     number = all(str(t)[:4] not in {"2023", "2024"} for t in times)
     keyed = (
         [
@@ -432,25 +424,25 @@ def test_times_of_other_zones_are_put_on_one_clock():
         "y,pred,at\n1,0,2024-03-01T12:00:00+02:00\n2,0,2024-03-01T11:00:00Z\n"
         "4,0,2024-03-01T11:30:00+01:00\n",
     )
-    found = sum_files(["zones.csv"], RegressionColumns("y", "pred", order="at"))
+    found = sum_files(["zones.csv"], name_columns("y", "pred", order="at"))
     same(found.previous, Moments.of([4.0, 2.0], [1.0, 4.0], histogram=True))
 
 
 def test_dates_of_parquet_order_items():
     days = pa.array([3, 1, 2], pa.date32())
     pq.write_table(pa.table({"y": [1.0, 2.0, 4.0], "pred": [0.0] * 3, "day": days}), "d.parquet")
-    found = sum_files(["d.parquet"], RegressionColumns("y", "pred", order="day"))
+    found = sum_files(["d.parquet"], name_columns("y", "pred", order="day"))
     same(found.previous, Moments.of([4.0, 1.0], [2.0, 4.0], histogram=True))
 
 
 def test_items_that_are_dropped_are_no_previous_ones():
     write("drop.csv", "y,pred,at\n1,1,1\n5,,2\n2,2,3\n,,\n")
-    found = sum_files(["drop.csv"], RegressionColumns("y", "pred", order="at"), missing="drop")
+    found = sum_files(["drop.csv"], name_columns("y", "pred", order="at"), missing="drop")
     same(found.previous, Moments.of([2.0], [1.0], histogram=True))
 
 
 def test_an_order_has_no_ties_and_no_holes():
-    columns = RegressionColumns("y", "pred", order="at")
+    columns = name_columns("y", "pred", order="at")
     write("tie.csv", "y,pred,at\n1,1,3\n2,2,7\n3,3,7.0\n")
     with pytest.raises(BadValues, match=r"'at' has the time '7.*more than once \(row 2, row 3\)"):
         sum_files(["tie.csv"], columns)
@@ -483,7 +475,7 @@ def test_the_number_of_threads_changes_no_digit(monkeypatch, form):
 
     def found(threads: int) -> list[dict]:
         monkeypatch.setitem(duckdb_connection.OFFLINE_SETTINGS, "threads", threads)
-        columns = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high")
+        columns = name_columns("y", "pred", "weight", "season", "site", "low", "high")
         data = sum_files([form], columns, constants={"median": None})
         parts = [*data.by, *data.intervals_by_subgroup]
         whole = (data.moments, data.groups, data.bounds, data.intervals_by_group)

@@ -17,7 +17,7 @@ from ordinate.errors import (
     NoItems,
     OffScale,
 )
-from ordinate.readers.columns import LabelColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
@@ -55,7 +55,7 @@ def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **co
         for key in ("renormalize", "blocks", "rows_per_block")
         if key in columns
     }
-    wanted = LabelColumns(gold="level", **columns)
+    wanted = ItemColumns(gold="level", **columns)
     return count_probabilities(list(paths), wanted, named, parts, scale, missing, **options)
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
-from ordinate.readers.columns import SystemColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.readers.systems import count_systems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
@@ -56,7 +56,7 @@ def split(rows: list[dict], systems: tuple[str, ...] = SYSTEMS) -> list[str]:
 def wide(rows: list[dict], missing: str = "error", scale: str | None = None, **columns):
     return count_systems(
         [write("all.csv", rows)],
-        SystemColumns(systems=SYSTEMS, **columns),
+        ItemColumns(systems=SYSTEMS, **columns),
         None if scale is None else Scale.of(scale),
         missing,
     )
@@ -64,7 +64,7 @@ def wide(rows: list[dict], missing: str = "error", scale: str | None = None, **c
 
 def runs(paths: list[str], missing: str = "error", scale: str | None = None, **columns):
     declared = None if scale is None else Scale.of(scale)
-    return count_systems(paths, SystemColumns(**{"id": "id"} | columns), declared, missing)
+    return count_systems(paths, ItemColumns(**{"id": "id"} | columns), declared, missing)
 
 
 def in_python(rows: list[dict], *, weighted=False, grouped=False, missing="error") -> Panel:
@@ -114,7 +114,7 @@ def test_several_files_with_the_same_columns_are_one():
     write("x.csv", ROWS[:70])
     write("y.csv", ROWS[70:])
     for asked in ({}, {"groups": "writer"}):
-        columns = SystemColumns(systems=SYSTEMS, **asked)
+        columns = ItemColumns(systems=SYSTEMS, **asked)
         assert count_systems(["x.csv", "y.csv"], columns).panel == in_python(ROWS, grouped=asked)
         assert count_systems(["?.csv"], columns).panel == in_python(ROWS, grouped=asked)
 
@@ -128,7 +128,7 @@ def test_every_format_gives_the_same_panel(kind):
         pq.write_table(pa.table({key: [row[key] for row in ROWS] for key in ROWS[0]}), name)
     else:
         Path(name).write_bytes(gzip.compress(Path(write("all.csv", ROWS)).read_bytes()))
-    found = count_systems([name], SystemColumns(systems=SYSTEMS, weights="w", groups="writer"))
+    found = count_systems([name], ItemColumns(systems=SYSTEMS, weights="w", groups="writer"))
     assert found.panel == in_python(ROWS, weighted=True, grouped=True)
 
 
@@ -152,7 +152,7 @@ def test_spellings_of_one_number_are_one_level():
         {"id": 2, "gold": "2", "a": "1", "b": "2.00"},
     ]
     write("all.csv", rows)
-    columns = SystemColumns(systems=("a", "b"))
+    columns = ItemColumns(systems=("a", "b"))
     panel = count_systems(["all.csv"], columns, Scale.of("1..3")).panel
     assert panel == Panel.of([1, 2], {"a": [1, 1], "b": [2, 2]}, "1..3")
 
@@ -161,7 +161,7 @@ def test_spellings_of_one_number_are_one_level():
 def test_labels_of_any_letters_are_counted(label):
     rows = [{"gold": label, "a": "no", "b": label}, {"gold": "no", "a": label, "b": None}]
     Path("some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    columns = SystemColumns(systems=("a", "b"))
+    columns = ItemColumns(systems=("a", "b"))
     panel = count_systems(["some.jsonl"], columns, Scale([label, "no"]), "worst").panel
     assert panel.rows.tolist() == [[0, 1, 0], [1, 0, 2]]
 
@@ -169,7 +169,7 @@ def test_labels_of_any_letters_are_counted(label):
 def test_a_label_with_a_nul_is_told_from_its_beginning():
     rows = [{"gold": "a\0b", "a": "a", "b": "a\0b"}]
     Path("some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    columns = SystemColumns(systems=("a", "b"))
+    columns = ItemColumns(systems=("a", "b"))
     panel = count_systems(["some.jsonl"], columns, Scale(["a", "a\0b"])).panel
     assert panel.rows.tolist() == [[1, 0, 1]]
 
@@ -258,7 +258,7 @@ def test_runs_are_named_by_what_tells_them_apart(paths, names):
 def test_one_file_without_systems_lists_its_columns():
     said = "Which columns of all.csv are systems.*--systems 'b,c'.*'gold', 'writer', 'w', 'a'"
     with pytest.raises(BadInput, match=said):
-        count_systems([write("all.csv", ROWS)], SystemColumns(gold="gold"))
+        count_systems([write("all.csv", ROWS)], ItemColumns(gold="gold"))
 
 
 def test_files_without_an_id_are_refused():
@@ -277,13 +277,13 @@ def test_the_two_ways_are_not_mixed(asked):
 @pytest.mark.parametrize("systems", [("a", "a"), ("a", "gold")])
 def test_a_column_is_one_system(systems):
     with pytest.raises(BadInput, match="named twice"):
-        count_systems([write("all.csv", ROWS)], SystemColumns(systems=systems))
+        count_systems([write("all.csv", ROWS)], ItemColumns(systems=systems))
 
 
 @pytest.mark.parametrize("asked", [{"systems": ("a", "bb")}, {"weights": "bb"}, {"groups": "bb"}])
 def test_an_unknown_column_is_named(asked):
     with pytest.raises(BadInput, match=r"all.csv has no column 'bb'"):
-        count_systems([write("all.csv", ROWS)], SystemColumns(**{"systems": ("a", "b")} | asked))
+        count_systems([write("all.csv", ROWS)], ItemColumns(**{"systems": ("a", "b")} | asked))
 
 
 @pytest.mark.parametrize("name", ["gold.csv", "b.csv"])
@@ -386,7 +386,7 @@ def test_weights_that_are_all_0_leave_nothing():
 def test_a_file_without_rows_is_named():
     Path("empty.csv").write_text("id,gold,a,b\n")
     with pytest.raises(NoItems, match=r"empty.csv has a header and no rows"):
-        count_systems(["empty.csv"], SystemColumns(systems=("a", "b")))
+        count_systems(["empty.csv"], ItemColumns(systems=("a", "b")))
     split(ROWS)
     with pytest.raises(NoItems, match=r"empty.csv has a header and no rows"):
         runs(["empty.csv", "a.csv"])

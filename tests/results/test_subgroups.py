@@ -366,7 +366,7 @@ def test_missing_labels_of_either_are_named():
         MissingLabels, match=r"1 of 300 labels of the second rater are missing .row 6"
     ):
         human(second=without(SECOND, {2, 5}), weights=weights)
-    with pytest.raises(MissingLabels, match=r"1 of 300 predictions of predicted .*row 3"):
+    with pytest.raises(MissingLabels, match=r"1 of 300 predictions are missing .row 3"):
         human(answers=without(ANSWERS, {2}))
 
 

@@ -10,19 +10,19 @@ from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
 from ordinate.classify.trained_model import TunedModel, load_model
 from ordinate.errors import BadInput, BadOutput, NoItems, shorten
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import Dataset, read_dataset
 from ordinate.experiment.feature_files import read_stored_features
 from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.frame_files import write_frame
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.numeric_matrix import read_column_names
 from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
-from ordinate.readers.columns import DataColumns
-from ordinate.readers.duckdb_connection import write_frame
-from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.charts import Chart

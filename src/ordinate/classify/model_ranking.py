@@ -19,11 +19,11 @@ from ordinate.classify.system_predictions import (
 )
 from ordinate.classify.trained_model import load_models
 from ordinate.errors import BadOption
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric, split_expressions
-from ordinate.readers.columns import DataColumns
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell

@@ -9,11 +9,11 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.task import ClassificationTask
 from ordinate.classify.training_data import TrainingData
 from ordinate.errors import BadOption
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.new_experiment import lay_out_experiment
 from ordinate.experiment.workers import WorkerPool
 from ordinate.features import extract_default_features
-from ordinate.readers.columns import DataColumns
 from ordinate.search.dry_run import DryRun, plan_search
 from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import add_flags, parse_names
 from ordinate.cli.options import (
+    CaseColumns,
     IntervalOptions,
     add_command,
     add_metric_file_option,
@@ -48,8 +49,6 @@ def add_to(commands: Any) -> None:
         "gold levels, and each further file is the run of a system.",
         EXAMPLES,
     )
-    from ordinate.readers.columns import CaseColumns
-
     add_flags(add_system_options(parser), CaseColumns, ("average_over",))
     group = parser.add_argument_group("metrics and tests")
     add_metrics_option(group)

@@ -4,8 +4,8 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.file_options import add_column_options, open_rows
-from ordinate.cli.flags import add_flags, collect_given
+from ordinate.cli.file_options import LABEL_COLUMNS, add_column_options, open_rows
+from ordinate.cli.flags import collect_given
 from ordinate.cli.options import (
     add_command,
     add_file_option,
@@ -31,7 +31,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.readers.columns import LabelColumns, SystemColumns
+    from ordinate.readers.columns import ItemColumns
 
     parser = add_command(
         commands,
@@ -43,8 +43,8 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
-    add_column_options(parser, group, LabelColumns, without=("probabilities",), databases=True)
-    add_flags(group, SystemColumns, ("systems",))
+    names, without = (*LABEL_COLUMNS, "systems"), ("probabilities",)
+    add_column_options(parser, group, ItemColumns, names, without=without, databases=True)
     add_label_options(group)
     add_file_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
@@ -53,7 +53,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Count, and write the shard."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.readers.shards import write_shard
+    from ordinate.results.shards import write_shard
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as path:
@@ -66,16 +66,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count_labels(options: argparse.Namespace) -> Any:
-    from ordinate.cli.progress import watch_queries
-    from ordinate.readers.columns import LabelColumns
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import ItemColumns
     from ordinate.readers.confusion import count_table
     from ordinate.readers.label_files import count_files
 
-    given = collect_given(options, LabelColumns)
-    columns = LabelColumns(**given, renamed=read_renamed_labels(options))
+    given = collect_given(options, ItemColumns)
+    columns = ItemColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
     missing = choose_missing_policy(options)
     with open_rows(options) as table:
         if table is not None:
             return count_table(table, columns.arguments, scale, missing, columns.renamed)
-        return count_files(options.files, columns, scale, missing, watch=watch_queries)
+        return count_files(options.files, columns, scale, missing, watch=watch_files)

@@ -23,10 +23,10 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
     from ordinate.postprocess.decoder import Decoder
-    from ordinate.readers.probability_rows import ProbabilityRows
     from ordinate.results.comparison import Comparison
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.results.decoding import Decoding
+    from ordinate.results.probability_rows import ProbabilityRows
 
 EXAMPLES = """examples:
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
@@ -40,7 +40,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.readers.columns import ProbabilityColumns
+    from ordinate.readers.columns import ItemColumns
 
     parser = add_command(
         commands,
@@ -54,7 +54,8 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
-    add_column_options(parser, group, ProbabilityColumns)
+    names = ("gold", "probabilities", "id", "renormalize")
+    add_column_options(parser, group, ItemColumns, names)
     add("--scale", help=SCALE_HELP)
     add(
         "--fit",
@@ -95,16 +96,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
+    from ordinate.cli.progress import watch_files
     from ordinate.metrics import find_metric
-    from ordinate.readers.columns import ProbabilityColumns
-    from ordinate.readers.probability_rows import read_probability_rows
+    from ordinate.readers.columns import ItemColumns
     from ordinate.results.decoding import Decoding
+    from ordinate.results.probability_rows import read_probability_rows
 
     metric, settings = find_metric(options.metric), parse_comparison_settings(options)
     weights = _parse_class_weights(options.class_weights)
-    given = collect_given(options, ProbabilityColumns)
-    columns = ProbabilityColumns(tuple(given.pop("probabilities")), **given)
-    read = read_probability_rows(options.file, options.fit, columns, parse_scale(options))
+    given = collect_given(options, ItemColumns)
+    if "probabilities" not in given:
+        raise BadOption("Name the columns of the probabilities, or their prefix: --probabilities.")
+    columns = ItemColumns(**given | {"probabilities": tuple(given["probabilities"])})
+    scale = parse_scale(options)
+    read = read_probability_rows(options.file, options.fit, columns, scale, watch=watch_files)
     rows, fitted = read.rows, read.fit
     decoder = _fit_decoder(metric, weights, fitted)
     scored = rows if rows.known.any() else fitted

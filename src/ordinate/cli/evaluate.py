@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.file_options import add_column_options, open_rows
+from ordinate.cli.file_options import LABEL_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
+    CaseColumns,
     IntervalOptions,
     add_command,
     add_file_option,
@@ -38,7 +39,7 @@ from ordinate.settings import format_flag
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
-    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.columns import ItemColumns
     from ordinate.results import Evaluation, Origin
     from ordinate.results.calibration import Calibration
     from ordinate.results.case_averages import CaseAverages, Cases
@@ -104,12 +105,12 @@ def add_to(commands: Any) -> None:
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    from ordinate.readers.columns import CaseColumns, LabelColumns, ProbabilityColumns
+    from ordinate.readers.columns import ItemColumns
 
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
-    apart = add_column_options(parser, group, LabelColumns, databases=True)
-    add_flags(apart, ProbabilityColumns, ("renormalize",))
+    apart = add_column_options(parser, group, ItemColumns, LABEL_COLUMNS, databases=True)
+    add_flags(apart, ItemColumns, ("renormalize",))
     add_flags(group, CaseColumns)
     add_label_options(group)
 
@@ -185,15 +186,14 @@ def _evaluate_files(
 
 def _evaluate_labels(
     options: argparse.Namespace,
-    columns: "LabelColumns",
+    columns: "ItemColumns",
     metrics: "list[Metric]",
     intervals: "ConfidenceIntervals | None",
     scale: "Scale | None",
     items: Path | None,
 ) -> "Evaluation":
-    from dataclasses import replace
 
-    from ordinate.cli.progress import show_share, watch_queries
+    from ordinate.cli.progress import show_share, watch_files
     from ordinate.readers.confusion import count_table
     from ordinate.readers.label_files import count_files
     from ordinate.results.evaluation import evaluate_data
@@ -202,11 +202,11 @@ def _evaluate_labels(
         if table is None:
             found = count_files(
                 options.files,
-                replace(columns, probabilities=()),
+                columns,
                 scale,
                 choose_missing_policy(options),
-                items=items,
-                watch=watch_queries,
+                look_at_items=_find_item_writer(items),
+                watch=watch_files,
             )
         else:
             found = count_table(
@@ -223,6 +223,17 @@ def _evaluate_labels(
         )
 
 
+def _find_item_writer(path: Path | None) -> Callable[..., None]:
+    """Return what writes the items that disagree, if anything is to."""
+    from functools import partial
+
+    if path is None:
+        return lambda *_: None
+    from ordinate.results.disagreements import write_disagreements
+
+    return partial(write_disagreements, path)
+
+
 # --- cases with their own scales -----------------------------------------------------------------
 
 
@@ -232,9 +243,8 @@ def _evaluate_scaled_cases(
     intervals: "ConfidenceIntervals | None",
 ) -> "CaseAverages":
     """Evaluate each case on its own scale; they are counted on the labels of all scales."""
-    from ordinate.cli.progress import watch_queries
-    from ordinate.readers.case_scales import read_case_scales
-    from ordinate.readers.columns import LabelColumns
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import ItemColumns
     from ordinate.readers.label_files import count_files
     from ordinate.results import Origin
     from ordinate.results.case_averages import Cases
@@ -244,17 +254,18 @@ def _evaluate_scaled_cases(
         explain_joined_scales,
         join_scales,
     )
+    from ordinate.scale.declaration_files import read_case_scales
 
     scales = read_case_scales(options.scale_file)
-    given = collect_given(options, LabelColumns) | {"groups": options.scale_by}
+    given = collect_given(options, ItemColumns) | {"groups": options.scale_by}
     with explain_joined_scales():
         found = count_files(
             options.files,
-            LabelColumns(**given, renamed=read_renamed_labels(options)),
+            ItemColumns(**given, renamed=read_renamed_labels(options)),
             join_scales(scales.values()),
             choose_missing_policy(options),
             check_groups=lambda names: check_case_scales(names, scales),
-            watch=watch_queries,
+            watch=watch_files,
         )
     assert found.groups is not None  # noqa: S101 - cases are the groups
     origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
@@ -288,11 +299,11 @@ def _split_scale_by(options: argparse.Namespace) -> None:
 
 
 def _evaluate_calibration(
-    options: argparse.Namespace, columns: "LabelColumns", metrics: Any, required: "list[Metric]"
+    options: argparse.Namespace, columns: "ItemColumns", metrics: Any, required: "list[Metric]"
 ) -> "tuple[Calibration, Origin]":
     from dataclasses import replace
 
-    from ordinate.cli.progress import watch_queries
+    from ordinate.cli.progress import watch_files
     from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
     from ordinate.readers.reliability import count_probabilities
     from ordinate.results import Origin
@@ -307,9 +318,9 @@ def _evaluate_calibration(
         collect_required_parts(selected, bins),
         parse_scale(options),
         choose_missing_policy(options),
-        renormalize=getattr(options, "renormalize", False),
+        renormalize=columns.renormalize,
         blocks=JACKKNIFE_BLOCKS,
-        watch=watch_queries,
+        watch=watch_files,
     )
     result = Calibration.from_blocks(
         found.blocks,
@@ -324,7 +335,7 @@ def _evaluate_calibration(
 
 def _evaluate_most_probable(
     options: argparse.Namespace,
-    columns: "LabelColumns",
+    columns: "ItemColumns",
     metrics: "list[Metric]",
     of_probabilities: Any,
     required: "list[Metric]",
@@ -349,11 +360,12 @@ def _evaluate_most_probable(
 
 
 def _evaluate_probability_rows(
-    options: argparse.Namespace, columns: "LabelColumns", metrics: "list[Metric]"
+    options: argparse.Namespace, columns: "ItemColumns", metrics: "list[Metric]"
 ) -> "Evaluation":
     """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
-    from ordinate.readers.probability_rows import read_probability_items
+    from ordinate.cli.progress import watch_files
     from ordinate.results import Origin
+    from ordinate.results.probability_rows import read_probability_items
     from ordinate.summaries.probabilities import match_columns_to_levels
 
     if columns.gold_file is not None:
@@ -361,7 +373,7 @@ def _evaluate_probability_rows(
             "--by, --groups and --second-rater with probabilities alone need the gold levels in "
             "the same file. Join the files, or name a column of predictions (--predicted)."
         )
-    found = read_probability_items(options.files, columns, parse_scale(options))
+    found = read_probability_items(options.files, columns, parse_scale(options), watch=watch_files)
     result = _evaluate_items(options, metrics, found.arguments)
     named = found.arguments["columns"]
     order = match_columns_to_levels(result.confusion_matrix.scale, named)
@@ -371,7 +383,7 @@ def _evaluate_probability_rows(
 
 
 def _evaluate_database_rows(
-    options: argparse.Namespace, columns: "LabelColumns", metrics: "list[Metric]"
+    options: argparse.Namespace, columns: "ItemColumns", metrics: "list[Metric]"
 ) -> "Evaluation":
     """Evaluate probabilities inside their database."""
     with open_rows(options) as table:
@@ -440,13 +452,13 @@ def _keep_standard_input(files: list[str]) -> Iterator[Callable[[], Any]]:
 # --- options -------------------------------------------------------------------------------------
 
 
-def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
-    from ordinate.readers.columns import LabelColumns
+def _parse_columns(options: argparse.Namespace) -> "ItemColumns":
+    from ordinate.readers.columns import ItemColumns
 
-    given = collect_given(options, LabelColumns)
+    given = collect_given(options, ItemColumns)
     given["probabilities"] = tuple(given.get("probabilities", ()))
     given["groups"] = find_clusters(options)
-    return LabelColumns(**given, renamed=read_renamed_labels(options))
+    return ItemColumns(**given, renamed=read_renamed_labels(options))
 
 
 def _name_cases(options: argparse.Namespace, names: Sequence[str]) -> "Cases | None":

@@ -28,7 +28,7 @@ from ordinate.settings import format_flag
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric
-    from ordinate.readers.columns import RegressionColumns
+    from ordinate.readers.columns import ItemColumns
     from ordinate.readers.regression import RegressionData
     from ordinate.results import Evaluation
     from ordinate.results.regression import RegressionEvaluation
@@ -42,6 +42,10 @@ RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
 NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the clusters."
+COLUMNS = (
+    *("target", "predicted", "weights", "by", "groups", "lower", "upper", "order"),
+    *("gold_file", "id", "row_order"),
+)
 EXAMPLES = """examples:
   ordinate evaluate-regression densities.csv --target density --predicted model --unit kg/m³
   ordinate evaluate-regression densities.csv --target density --lower low --upper high --by family
@@ -55,7 +59,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 int
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.readers.columns import RegressionColumns
+    from ordinate.readers.columns import ItemColumns
 
     parser = add_command(
         commands,
@@ -67,7 +71,7 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input")
-    add_column_options(parser, group, RegressionColumns)
+    add_column_options(parser, group, ItemColumns, COLUMNS)
     add_missing_option(group)
     _add_target_options(parser)
     metrics = parser.add_argument_group("metrics")
@@ -268,10 +272,10 @@ def _parse_normalization(options: argparse.Namespace) -> "Normalization | None":
     return Normalization(options.train_mean, options.train_std)
 
 
-def _parse_columns(options: argparse.Namespace) -> "RegressionColumns":
-    from ordinate.readers.columns import RegressionColumns
+def _parse_columns(options: argparse.Namespace) -> "ItemColumns":
+    from ordinate.readers.columns import ItemColumns
 
-    return RegressionColumns(**collect_given(options, RegressionColumns))
+    return ItemColumns(**collect_given(options, ItemColumns))
 
 
 # --- one run -------------------------------------------------------------------------------------
@@ -321,9 +325,10 @@ class _RegressionRun:
         return (*self.features, *self.rivals) if asked else None
 
     def evaluate_files(
-        self, files: list[str], columns: "RegressionColumns", further: tuple[str, ...] | None
+        self, files: list[str], columns: "ItemColumns", further: tuple[str, ...] | None
     ) -> "tuple[RegressionEvaluation, RegressionRows | None]":
         """Return the result of files, and their items where a part or the resamples need them."""
+        from ordinate.cli.progress import watch_files
         from ordinate.results.regression_rows import read_regression_rows
 
         found = self._sum_files(files, columns)
@@ -331,13 +336,13 @@ class _RegressionRun:
         resampled = self._is_resampled(files, columns, found)
         if further is None and not resampled:
             return result, None
-        items = read_regression_rows(files, columns, found, further or ())
+        items = read_regression_rows(files, columns, found, further or (), watch=watch_files)
         if self.options.normalized and self.training is not None:
             items = items.denormalize_items(self.training, self.rivals)
         return (self._resample_items(result, items) if resampled else result), items
 
     def _is_resampled(
-        self, files: list[str], columns: "RegressionColumns", found: "RegressionData"
+        self, files: list[str], columns: "ItemColumns", found: "RegressionData"
     ) -> bool:
         """Tell whether intervals are resampled: of independent items that can be read again."""
         from ordinate.inference.regression import count_items, is_resampled
@@ -347,8 +352,8 @@ class _RegressionRun:
             return False
         return is_resampled(self.how, count_items(found.moments) + found.moments.dropped)
 
-    def _sum_files(self, files: list[str], columns: "RegressionColumns") -> "RegressionData":
-        from ordinate.cli.progress import watch_queries
+    def _sum_files(self, files: list[str], columns: "ItemColumns") -> "RegressionData":
+        from ordinate.cli.progress import watch_files
         from ordinate.readers.regression import sum_files
 
         constants: dict[str, float | None] = {"mean": None, "median": None}
@@ -356,7 +361,7 @@ class _RegressionRun:
             given = 0.0 if self.options.normalized else self.training.mean
             constants = {"train_mean": given, **constants}
         missing: Any = self.options.missing or "error"
-        return sum_files(files, columns, constants=constants, missing=missing, watch=watch_queries)
+        return sum_files(files, columns, constants=constants, missing=missing, watch=watch_files)
 
     def _build_result(self, found: "RegressionData") -> "RegressionEvaluation":
         from ordinate.results.regression import evaluate_regression_data

@@ -3,16 +3,22 @@
 import argparse
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.help import FILES, ShowFileOptions
 from ordinate.errors import BadOption
-from ordinate.settings import format_flag
+from ordinate.settings import Setting, format_flag, list_settings
 
 if TYPE_CHECKING:
     from ordinate.readers.tables import LazyTable
 
+LABEL_COLUMNS = (
+    *("gold", "predicted", "weights", "by", "groups", "second_rater", "probabilities"),
+    *("gold_file", "id", "row_order", "lenient"),
+)
+SYSTEM_COLUMNS = ("gold", "systems", "predicted", "weights", "groups", "id", "lenient")
 OF_FORMATS = (
     *("row_order", "delimiter", "encoding", "quote", "header", "columns", "hive", "lenient"),
     "memory",
@@ -20,17 +26,39 @@ OF_FORMATS = (
 OF_FILES = ("gold_file", "id", *OF_FORMATS)  # what has no meaning for a database
 
 
+@dataclass(frozen=True)
+class DatabaseRows:
+    """Rows of a database, in place of files."""
+
+    sql: Annotated[
+        str | None,
+        Setting(
+            "address of a database, in place of files: sqlite:///FILE, duckdb:///FILE or "
+            "postgresql://USER:PASSWORD@HOST/NAME",
+            metavar="URL",
+        ),
+    ] = None
+    query: Annotated[
+        str | None, Setting("its rows, which are counted there: select …", metavar="SELECT")
+    ] = None
+
+
 def add_column_options(
     parser: argparse.ArgumentParser,
     group: argparse._ActionsContainer,
     columns: type,
+    only: Collection[str] | None = None,
     *,
     without: Collection[str] = (),
     databases: bool = False,
 ) -> argparse._ActionsContainer:
-    """Add the flags of columns; those of files go into the group of --help-files, returned."""
-    from ordinate.readers.columns import DatabaseRows
+    """Add the flags of columns; those of files go into the group of --help-files, returned.
 
+    `only` names the columns, and how files are joined, where not everything has a flag.
+    """
+    from ordinate.readers.columns import FileOptions
+
+    of_files = {x.name for x in list_settings(FileOptions)}
     apart = parser.add_argument_group(FILES)
     parser.add_argument(
         "--help-files",
@@ -40,8 +68,9 @@ def add_column_options(
         help="show the options of files (delimiter, encoding, header, quotes, …) and of databases, "
         "and exit",
     )
-    add_flags(group, columns, without=(*OF_FORMATS, *without))
-    add_flags(apart, columns, OF_FORMATS, without=without)
+    add_flags(group, columns, only, without=(*OF_FORMATS, *without))
+    shown = [x for x in OF_FORMATS if only is None or x in only or x in of_files]
+    add_flags(apart, columns, shown, without=without)
     if databases:
         add_flags(apart, DatabaseRows)
     return apart
@@ -55,8 +84,8 @@ def open_rows(
 
     Options in `not_yet` have no meaning for a database, as those of files have none.
     """
-    from ordinate.readers.columns import DatabaseRows
-    from ordinate.readers.databases import Query, connect_database
+    from ordinate.cli.database_addresses import connect_database
+    from ordinate.readers.databases import Query
     from ordinate.readers.tables import LazyTable, open_table
 
     given = DatabaseRows(**collect_given(options, DatabaseRows))

@@ -26,7 +26,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.readers.columns import DataColumns
+    from ordinate.experiment.data_columns import DataColumns
 
     parser = add_command(
         commands,
@@ -60,8 +60,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Lay out the folder, and say what is in it."""
+    from ordinate.experiment.data_columns import DataColumns
     from ordinate.experiment.new_experiment import lay_out_experiment
-    from ordinate.readers.columns import DataColumns
 
     made: list[ExtractionResult] = []
     experiment = lay_out_experiment(

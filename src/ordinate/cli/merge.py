@@ -58,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> "Evaluation | Comparison":
     from ordinate.cli.progress import show_share
     from ordinate.readers.confusion import ConfusionData
-    from ordinate.readers.shards import merge_shards
     from ordinate.results import Origin, select_metrics
     from ordinate.results.comparison import Comparison
+    from ordinate.results.shards import merge_shards
 
     metrics, found = select_metrics(options.metrics), merge_shards(options.shards)
     if isinstance(found, ConfusionData):

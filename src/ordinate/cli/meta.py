@@ -49,14 +49,14 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
+    from ordinate.meta.campaign_lines import CampaignColumns
     from ordinate.meta.meta_evaluation import MetaEvaluationSettings, evaluate_metrics
-    from ordinate.readers.columns import CampaignColumns, LabelColumns, SystemColumns
+    from ordinate.readers.columns import ItemColumns
 
     parser = add_command(commands, "meta", DESCRIPTION, EXAMPLES)
     group = parser.add_argument_group("input")
     add_file_option(group)
-    add_flags(group, LabelColumns, ("gold_file",))
-    add_flags(group, SystemColumns, ("systems",))
+    add_flags(group, ItemColumns, ("gold_file", "systems"))
     add_column_options(parser, group, CampaignColumns, without=("predicted", "hive"))
     add_label_options(group)
     group = parser.add_argument_group("metrics")
@@ -140,9 +140,9 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
     """Read a file of gold levels and one for each run."""
     from dataclasses import asdict
 
-    from ordinate.cli.progress import watch_queries
+    from ordinate.cli.progress import watch_files
     from ordinate.meta.campaign import read_campaign
-    from ordinate.readers.columns import CampaignColumns
+    from ordinate.meta.campaign_lines import CampaignColumns
     from ordinate.results import Origin
 
     if not hasattr(options, "gold_file"):
@@ -159,7 +159,7 @@ def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
         columns,
         parse_scale(options),
         options.missing,
-        watch=watch_queries,
+        watch=watch_files,
     )
     origin = Origin(
         options.gold_file, files=found.files, match_counts=found.match_counts, notes=found.notes

@@ -5,9 +5,9 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-from ordinate.cli.file_options import add_column_options, open_rows
+from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, OrdinateError
@@ -18,7 +18,7 @@ from ordinate.render import (
     find_terminal_width,
     render,
 )
-from ordinate.settings import Level, Resamples, Seed, list_settings
+from ordinate.settings import Level, Resamples, Seed, Setting, list_settings
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -97,7 +97,7 @@ def choose_missing_policy(options: argparse.Namespace) -> Any:
 
 def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options of files and columns of several systems, and return their group."""
-    from ordinate.readers.columns import SystemColumns
+    from ordinate.readers.columns import ItemColumns
 
     group = parser.add_argument_group("input")
     add_file_option(
@@ -105,7 +105,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
         nargs="*",
     )
-    add_column_options(parser, group, SystemColumns, databases=True)
+    add_column_options(parser, group, ItemColumns, SYSTEM_COLUMNS, databases=True)
     add_label_options(group)
     return group
 
@@ -117,6 +117,34 @@ class IntervalOptions:
     level: Level = 0.95
     resamples: Resamples = 2_000
     seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class CaseColumns:
+    """Which column holds the cases that metrics are averaged over, and how."""
+
+    average_over: Annotated[
+        str | None,
+        Setting(
+            "column of cases (topics, prompts, writers), over which metrics are averaged as well",
+            metavar="COL",
+        ),
+    ] = None
+    fixed_cases: Annotated[
+        bool | None,
+        Setting(
+            "means over cases are about these very cases, and their items are the sample",
+            default="no, and yes with --scale-by",
+        ),
+    ] = None
+    scale_by: Annotated[
+        str | None,
+        Setting(
+            "column of cases, and a file with the scale of each (CSV with the header case,scale, "
+            "or a JSON object): each case is evaluated on its own scale, and nothing is pooled",
+            metavar="COL=FILE",
+        ),
+    ] = None
 
 
 def find_clusters(options: argparse.Namespace) -> str | None:
@@ -147,10 +175,10 @@ def add_metric_option(parser: argparse._ActionsContainer) -> None:
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of text files: delimiter and encoding."""
-    from ordinate.readers.columns import LabelColumns
+    from ordinate.readers.columns import FileOptions
 
     parser.set_defaults(delimiter=None, encoding=None)
-    add_flags(parser, LabelColumns, ("delimiter", "encoding"))
+    add_flags(parser, FileOptions, ("delimiter", "encoding"))
 
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:
@@ -216,7 +244,7 @@ def add_metric_file_option(parser: argparse._ActionsContainer) -> None:
 
 def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options that say where an experiment lies and what its columns are."""
-    from ordinate.readers.columns import DataColumns
+    from ordinate.experiment.data_columns import DataColumns
 
     group = parser.add_argument_group("experiment")
     add_folder_option(group, required=required)
@@ -328,20 +356,20 @@ def read_systems(
     options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None, **columns: Any
 ) -> "PanelData":
     """Read the systems that the options name, if their number is admitted."""
-    from ordinate.cli.progress import watch_queries
-    from ordinate.readers.columns import SystemColumns
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import ItemColumns
     from ordinate.readers.panels import count_table_systems
     from ordinate.readers.systems import count_systems
 
-    given = collect_given(options, SystemColumns) | columns
+    given = collect_given(options, ItemColumns) | columns
     given["systems"] = tuple(given.get("systems", ()))
-    named = SystemColumns(**given, renamed=read_renamed_labels(options))
+    named = ItemColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
     missing = choose_missing_policy(options)
     with open_rows(options, ("predicted",)) as table:
         if table is None:
             return count_systems(
-                options.files, named, scale, missing, watch=watch_queries, admit=admit
+                options.files, named, scale, missing, watch=watch_files, admit=admit
             )
         admit(len(named.systems))
         systems = dict(zip(named.systems, named.systems, strict=True))
@@ -350,7 +378,7 @@ def read_systems(
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
-    from ordinate.readers.label_map import read_label_map
+    from ordinate.scale.declaration_files import read_label_map
 
     return {} if options.map is None else read_label_map(options.map)
 
@@ -364,8 +392,8 @@ def parse_scale(options: argparse.Namespace) -> "Scale | None":
 
 def open_experiment(options: argparse.Namespace) -> "Experiment":
     """Return the experiment that the options name."""
+    from ordinate.experiment.data_columns import DataColumns
     from ordinate.experiment.folder import Experiment
-    from ordinate.readers.columns import DataColumns
 
     columns = DataColumns(**collect_given(options, DataColumns))
     return Experiment.open(

@@ -3,18 +3,30 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from ordinate.errors import replace_control_characters
+from ordinate.errors import OrdinateError, replace_control_characters
+
+if TYPE_CHECKING:
+    from ordinate.readers.file_formats import FileReader
 
 START_SECONDS, UPDATE_SECONDS = 2.0, 0.2  # seconds
 BAR_WIDTH = 40
 
 
-def watch_queries(connection: Any) -> AbstractContextManager[None]:
-    """Show how far the queries of a connection are, while they run."""
-    return _run_display(lambda: ("counting", max(0.0, connection.query_progress()) / 100.0, ""))
+@contextmanager
+def watch_files(reader: "FileReader") -> Iterator[None]:
+    """Show how far queries of files are, while they run; name the flag that helps if one fails."""
+    connection: Any = reader.connection
+    try:
+        with _run_display(lambda: ("counting", max(0.0, connection.query_progress()) / 100.0, "")):
+            yield
+    except OrdinateError as problem:
+        from ordinate.cli.file_problems import explain_problem
+
+        problem.args = (explain_problem(problem, reader),)
+        raise
 
 
 @contextmanager

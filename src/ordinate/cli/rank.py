@@ -37,7 +37,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.readers.columns import ProbabilityColumns, SystemColumns
+    from ordinate.readers.columns import ItemColumns
 
     parser = add_command(
         commands,
@@ -73,8 +73,7 @@ def add_to(commands: Any) -> None:
         default=[],
         help="file of predictions by id, or a pattern; may be repeated",
     )
-    add_flags(group, SystemColumns, ("predicted",))
-    add_flags(group, ProbabilityColumns, ("renormalize",))
+    add_flags(group, ItemColumns, ("predicted", "renormalize"))
     add(
         "--unanswered",
         choices=("error", "drop", "worst"),

@@ -19,7 +19,7 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption
-from ordinate.readers.columns import DataColumns
+from ordinate.experiment.data_columns import DataColumns
 
 if TYPE_CHECKING:
     from ordinate.results.base import Result

@@ -18,7 +18,8 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption, BadOutput
-from ordinate.readers.columns import DataColumns, RegressionColumns
+from ordinate.experiment.data_columns import DataColumns
+from ordinate.readers.columns import ItemColumns
 from ordinate.regress.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("data")
     add = group.add_argument
     add("data", nargs="?", metavar="DATA", type=InputPath, help="CSV or Parquet, a row per item")
-    add_flags(group, RegressionColumns, ("target",))
+    add_flags(group, ItemColumns, ("target",))
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
     add_flags(group, DataColumns, ("group",))

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
+from ordinate.experiment.data_columns import DataColumns
+from ordinate.experiment.numeric_matrix import read_column_names
 from ordinate.experiment.safe_files import hash_file
-from ordinate.readers.columns import DataColumns
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
-from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.scale import PRESETS, Scale
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 

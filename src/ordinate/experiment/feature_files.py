@@ -15,9 +15,9 @@ import numpy as np
 
 from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, shorten
 from ordinate.experiment.dataset import USUAL_NAMES, check_ids
+from ordinate.experiment.numeric_matrix import read_column_names, read_matrix
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
 from ordinate.readers.file_formats import open_sources
-from ordinate.readers.numeric_matrix import read_column_names, read_matrix
 
 NAMES_FILE, IDS_FILE = "feature_names.csv", "ids.csv"  # beside the numbers
 HEADER_TITLES = ("feature", "features", "feature_name", "feature_names", "name", "names", "0")

@@ -7,12 +7,12 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import Dataset, Role, parse_stem, read_dataset
 from ordinate.experiment.feature_rows import DatasetFeatures, read_features
 from ordinate.experiment.layout import EXPERIMENT_FILE, FEATURES, FOLDERS, TEST, TRAINING
 from ordinate.experiment.safe_files import resolve_inside
 from ordinate.experiment.stored_json import read_json
-from ordinate.readers.columns import DataColumns
 from ordinate.scale import Scale, resolve_scale
 
 ROLE_FOLDERS: dict[Role, str] = {"training": TRAINING, "test": TEST}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadOutput, shorten
 from ordinate.examples import split_texts
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import Dataset, parse_stem, read_dataset
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import (
@@ -24,10 +25,9 @@ from ordinate.experiment.layout import (
     TEST,
     TRAINING,
 )
+from ordinate.experiment.numeric_matrix import read_column_names
 from ordinate.experiment.safe_files import write_json, write_text
-from ordinate.readers.columns import DataColumns
 from ordinate.readers.item_columns import read_columns
-from ordinate.readers.numeric_matrix import read_column_names
 from ordinate.render.atomic_files import replace_file
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import read_ordered_categories

@@ -16,6 +16,7 @@ from ordinate.errors import BadInput, BadOption, BadValues, shorten, suggest_nam
 from ordinate.experiment.dataset import USUAL_NAMES, Dataset, check_ids, parse_stem
 from ordinate.experiment.feature_files import format_names
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.numeric_matrix import read_column_names, read_matrix
 from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
     ROLE_NOUNS,
@@ -28,7 +29,6 @@ from ordinate.features.extractor import (
     find_column_role,
     slug,
 )
-from ordinate.readers.numeric_matrix import read_column_names, read_matrix
 
 STATE = "state.json"
 SHOWN = 3  # names in an error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordinate.errors import BadInput, BadStore, shorten
+from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
@@ -17,7 +18,6 @@ from ordinate.features.extraction import (
 )
 from ordinate.features.extractor import FeatureExtractor, FittedExtractor, Items, create_extractor
 from ordinate.features.feature_store import check_rows, stack_batches
-from ordinate.readers.columns import DataColumns
 
 ColumnReader = Callable[[str], Sequence[Any]]
 

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
-from ordinate.meta.campaign_lines import ColumnLayout, RunReader, make_unknown_column_error
+from ordinate.meta.campaign_lines import (
+    CampaignColumns,
+    ColumnLayout,
+    RunReader,
+    make_unknown_column_error,
+)
 from ordinate.readers.cells import number_clusters
-from ordinate.readers.columns import CampaignColumns
-from ordinate.readers.duckdb_connection import Watch, read_table
-from ordinate.readers.file_formats import NamedFile, name_runs, open_reader
+from ordinate.readers.duckdb_connection import read_table
+from ordinate.readers.file_formats import NamedFile, Watch, name_runs, open_reader
 from ordinate.readers.irregular_lines import (
     Irregularity,
     IrregularityKind,

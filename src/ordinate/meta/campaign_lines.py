@@ -5,29 +5,61 @@ Their lines are looked up inside DuckDB, among the items of gold; irregular ones
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten, suggest_names
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, format_columns
+from ordinate.readers.columns import FileOptions, Gold, Id, Lenient, Predicted
 from ordinate.readers.duckdb_connection import read_arrays, read_rows
 from ordinate.readers.file_formats import NamedFile, detect_format, refuse_duplicate_files
 from ordinate.readers.irregular_lines import (
     Irregularity,
     IrregularityKind,
+    LineReader,
     build_kind_sql,
+    check_split_lines,
     count_irregular_lines,
     format_excerpt,
     mark_repeated_keys,
 )
-from ordinate.readers.text_lines import LineReader, check_split_lines
 from ordinate.scale.encoding import OFF_SCALE_CODE
+from ordinate.settings import Setting
 
 Array = NDArray[Any]
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CampaignColumns(FileOptions):
+    """Which columns to read, and how; files without a header are read by position.
+
+    `gold` and `predicted` are for files that call the value differently.
+    """
+
+    test_case: Annotated[
+        str | None,
+        Setting("column of the test cases (topics, companies, writers)", metavar="COL"),
+    ] = None
+    id: Id = None
+    value: Annotated[
+        str | None, Setting("column of the levels in gold and runs", metavar="COL")
+    ] = None
+    gold: Gold = None
+    predicted: Predicted = None
+    lenient: Lenient = False
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    def list_named(self, role: str) -> dict[str, str | None]:
+        """Return the columns that were named for a file of gold, or of predicted values."""
+        value = self.gold if role == "gold" else self.predicted
+        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
+
 
 # --- where the columns stand ---------------------------------------------------------------------
 

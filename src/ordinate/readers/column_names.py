@@ -11,6 +11,10 @@ USUAL_COLUMN_NAMES = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
     "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
 }
+USUAL_NUMBER_NAMES = {
+    "target": ("target", "targets", "y", "y_true", "true", "truth", "actual", "observed", "gold"),
+    "predicted": ("predicted", "prediction", "predictions", "y_pred", "pred", "y_hat", "yhat"),
+}
 MOST_COLUMNS_LISTED = 12  # columns named in an error
 
 

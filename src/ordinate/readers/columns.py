@@ -27,28 +27,6 @@ Clusters = Annotated[
         metavar="COL",
     ),
 ]
-AverageOver = Annotated[
-    str | None,
-    Setting(
-        "column of cases (topics, prompts, writers), over which metrics are averaged as well",
-        metavar="COL",
-    ),
-]
-FixedCases = Annotated[
-    bool | None,
-    Setting(
-        "means over cases are about these very cases, and their items are the sample",
-        default="no, and yes with --scale-by",
-    ),
-]
-ScaleBy = Annotated[
-    str | None,
-    Setting(
-        "column of cases, and a file with the scale of each (CSV with the header case,scale, or a "
-        "JSON object): each case is evaluated on its own scale, and nothing is pooled",
-        metavar="COL=FILE",
-    ),
-]
 SecondRater = Annotated[
     str | None,
     Setting(
@@ -72,7 +50,17 @@ Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
 Lenient = Annotated[
     bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
 ]
-BY_NAME = "by its name"
+ROLES = {  # what columns of items are called, by the arguments that name them
+    "gold": "gold",
+    "target": "gold",
+    "predicted": "predicted",
+    "weights": "weight",
+    "by": "subgroup",
+    "groups": "cluster",
+    "second_rater": "second",
+    "lower": "lower",
+    "upper": "upper",
+}
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
@@ -122,11 +110,6 @@ class FileOptions:
             raise BadOption(f"--memory takes a size such as 500MB or 2GB, not {self.memory!r}.")
 
     @property
-    def has_flags(self) -> bool:
-        """Whether the command that reads has flags for these options."""
-        return type(self) is not FileOptions
-
-    @property
     def named(self) -> tuple[str, ...]:
         """The columns that were named: those of ids, then the others."""
         owner: Any = type(self)
@@ -138,119 +121,26 @@ class FileOptions:
         return tuple(dict.fromkeys(name for name in (*key, *named) if name))
 
 
-def _declare_column(flag: str, help_: str, default: str | None = None) -> Setting:
-    return Setting(help_, metavar="COL", default=default, flag=flag)
+@dataclass(frozen=True, kw_only=True)
+class ItemColumns(FileOptions):
+    """What is asked of items: which columns hold what, and how files of them are read and joined.
 
-
-@dataclass(frozen=True)
-class LabelColumns(FileOptions):
-    """Which columns to read, and how.
-
-    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
-    has the levels that a second rater gave to the same items. `probabilities` are columns of
-    numbers, one for each level.
+    Labels are in `gold`, `predicted`, the `systems` of one file and `second_rater`; numbers in
+    `target`, `predicted`, the bounds `lower` and `upper` of prediction intervals, and one column
+    for each level of `probabilities`. `groups` are writers, topics or documents: items that belong
+    together. `order` has numbers, or dates and times, that no two items share. `renamed` has new
+    names of labels.
     """
 
     gold: Gold = None
+    target: Target = None
+    systems: Systems = ()
     predicted: Predicted = None
     weights: Weights = None
     by: By = None
     groups: Clusters = None
     second_rater: SecondRater = None
     probabilities: Probabilities = ()
-    gold_file: GoldFile = None
-    id: Id = None
-    row_order: RowOrder = False
-    lenient: Lenient = False
-    renamed: dict[str, str | None] = field(default_factory=dict)
-    numbers: dict[str, str | None] = field(default_factory=dict)  # by the names that they get
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The columns of a table that were named, by argument of `evaluate`."""
-        names = ("gold", "predicted", "weights", "by", "groups", "second_rater")
-        found = {name: getattr(self, name) for name in names}
-        return {name: column for name, column in found.items() if column is not None}
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The further columns that are read, by the names that they get."""
-        named = {
-            "weight": self.weights,
-            "subgroup": self.by,
-            "cluster": self.groups,
-            "second": self.second_rater,
-        }
-        named |= self.numbers
-        found = {name: column for name, column in named.items() if column is not None}
-        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
-
-
-@dataclass(frozen=True)
-class CaseColumns:
-    """Which column holds the cases that metrics are averaged over, and how."""
-
-    average_over: AverageOver = None
-    fixed_cases: FixedCases = None
-    scale_by: ScaleBy = None
-
-
-@dataclass(frozen=True)
-class DatabaseRows:
-    """Rows of a database, in place of files."""
-
-    sql: Annotated[
-        str | None,
-        Setting(
-            "address of a database, in place of files: sqlite:///FILE, duckdb:///FILE or "
-            "postgresql://USER:PASSWORD@HOST/NAME",
-            metavar="URL",
-        ),
-    ] = None
-    query: Annotated[
-        str | None, Setting("its rows, which are counted there: select …", metavar="SELECT")
-    ] = None
-
-
-@dataclass(frozen=True)
-class SystemColumns(FileOptions):
-    """Which columns to read, and how: `systems` of one file, or `predicted` of each run."""
-
-    gold: Gold = None
-    systems: Systems = ()
-    predicted: Predicted = None
-    weights: Weights = None
-    groups: Clusters = None
-    id: Id = None
-    lenient: Lenient = False
-    renamed: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The columns of a table that were named, by argument of `compare`; systems are others."""
-        found = {"gold": self.gold, "weights": self.weights, "groups": self.groups}
-        return {name: column for name, column in found.items() if column is not None}
-
-    @property
-    def others(self) -> dict[str, str]:
-        """The columns beside those of labels, by role."""
-        named = {"weight": self.weights, "cluster": self.groups}
-        return {role: column for role, column in named.items() if column is not None}
-
-
-@dataclass(frozen=True)
-class RegressionColumns(FileOptions):
-    """Which columns to read, and how.
-
-    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
-    intervals, `order` is a column of numbers, or dates and times, that no two items share.
-    """
-
-    target: Target = None
-    predicted: Predicted = None
-    weights: Weights = None
-    by: By = None
-    groups: Clusters = None
     lower: Annotated[
         str | None, Setting("column of the lower bounds of prediction intervals", metavar="COL")
     ] = None
@@ -262,72 +152,21 @@ class RegressionColumns(FileOptions):
     gold_file: GoldFile = None
     id: Id = None
     row_order: RowOrder = False
-
-
-@dataclass(frozen=True)
-class ProbabilityColumns(FileOptions):
-    """Which columns to read, and how.
-
-    `probabilities` are the columns of the levels, or one prefix that all their names have before
-    the level, such as p_.
-    """
-
-    probabilities: Probabilities
-    gold: Gold = None
-    id: Id = None
-    renormalize: Renormalize = False
-
-
-@dataclass(frozen=True)
-class CampaignColumns(FileOptions):
-    """Which columns to read, and how; files without a header are read by position.
-
-    `gold` and `predicted` are for files that call the value differently.
-    """
-
-    test_case: Annotated[
-        str | None,
-        Setting("column of the test cases (topics, companies, writers)", metavar="COL"),
-    ] = None
-    id: Id = None
-    value: Annotated[
-        str | None, Setting("column of the levels in gold and runs", metavar="COL")
-    ] = None
-    gold: Gold = None
-    predicted: Predicted = None
     lenient: Lenient = False
+    renormalize: Renormalize = False
     renamed: dict[str, str | None] = field(default_factory=dict)
 
-    def list_named(self, role: str) -> dict[str, str | None]:
-        """Return the columns that were named for a file of gold, or of predicted values."""
-        value = self.gold if role == "gold" else self.predicted
-        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
-
-
-@dataclass(frozen=True)
-class DataColumns:
-    """Which columns hold what, and how text files are written; None is recognised by its name.
-
-    `group` is a column of items that belong together (writers, topics); without it there is none.
-    """
-
-    label: Annotated[
-        str | None, _declare_column("--label-column", "column of the levels", BY_NAME)
-    ] = None
-    text: Annotated[
-        str | None, _declare_column("--text-column", "column of the texts", BY_NAME)
-    ] = None
-    id: Annotated[str | None, _declare_column("--id-column", "column of the ids", BY_NAME)] = None
-    group: Annotated[
-        str | None, _declare_column("--group-column", "column of clusters of items (writers, …)")
-    ] = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The columns of a table that were named, by argument of `evaluate`."""
+        found = {argument: getattr(self, argument) for argument in ROLES}
+        return {argument: column for argument, column in found.items() if column is not None}
 
     @property
-    def file_options(self) -> FileOptions:
-        """How text files are written."""
-        return FileOptions(delimiter=self.delimiter, encoding=self.encoding)
+    def roles(self) -> dict[str, str]:
+        """The columns beside those of gold and predictions, by role."""
+        sides = ("gold", "target", "predicted")
+        return {ROLES[x]: name for x, name in self.arguments.items() if x not in sides}
 
 
 def split_key(text: str) -> tuple[str, ...]:

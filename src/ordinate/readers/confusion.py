@@ -8,18 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.cells import CountedCells, number_subgroups
-from ordinate.readers.items import (
-    CLUSTER,
-    GOLD,
-    PREDICTED,
-    ROLES,
-    SECOND,
-    SUBGROUP,
-    ItemSource,
-)
+from ordinate.readers.columns import ROLES
+from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SECOND, SUBGROUP, ItemSource
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
+from ordinate.scale.encoding import Groups
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
@@ -79,21 +73,21 @@ def count_table(
 class EncodedCells:
     """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
 
-    A level of K is a missing label.
+    A level of K is a missing label. `second` are the labels of a second rater, if there is one.
     """
 
     scale: Scale
-    by: Array
-    group: Array
+    subgroups: Groups | None
+    groups: Groups | None
     gold: Array
     predicted: Array
-    second: Array
+    second: Array | None
     sums: CellSums
 
     @property
     def lacks_second_rating(self) -> Array:
         """Which cells lack the labels of the second rater."""
-        return self.second == len(self.scale)
+        return np.asarray(self.second == len(self.scale))
 
     def exclude(self, where: Array) -> "EncodedCells":
         """Return the cells, the selected ones without a gold label, so that they do not count."""
@@ -101,17 +95,39 @@ class EncodedCells:
 
     def build_matrices(self, rows: MissingRows, missing: MissingPolicy) -> "ConfusionBatch":
         """Return a matrix for each pair of subgroup and group that occurs."""
-        groups = int(self.group.max(initial=0)) + 1
-        pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
+        none = np.zeros(len(self.gold), np.int64)
+        by, group = (none if x is None else x.codes for x in (self.subgroups, self.groups))
+        groups = int(group.max(initial=0)) + 1
+        pairs, slot = np.unique(by * groups + group, return_inverse=True)
         check_group_count(len(pairs), len(self.scale))
         sums = _sum_cells(self, slot, len(pairs))
         batch = ConfusionMatrix.from_sums(self.scale, sums, rows, missing)
         return ConfusionBatch(batch, pairs // groups, pairs % groups)
 
+    def build_data(self, rows: MissingRows, missing: MissingPolicy) -> ConfusionData:
+        """Return the matrices of all items, of subgroups, of groups, and of the second rater."""
+        matrices, rater = self.build_matrices(rows, missing), None
+        grouped = self.groups is not None
+        names = [] if self.subgroups is None else list(enumerate(self.subgroups.values))
+        if self.second is not None:
+            rater = self.select_second_rater(missing).build_matrices(rows, missing)
+        found = {} if self.groups is None else dict(enumerate(self.groups.values))
+        return ConfusionData(
+            matrices.batch.pooled,
+            [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in names],
+            groups=matrices.summarize_all(grouped=True) if grouped else None,
+            second_rater=None if rater is None else rater.summarize_all(grouped=grouped),
+            second_rater_by=[
+                (x, rater.summarize_subgroup(k, grouped=grouped)) for k, x in names if rater
+            ],
+            group_values=tuple(found[k] for k in matrices.filled_groups.tolist() if grouped),
+        )
+
     def select_second_rater(self, missing: MissingPolicy) -> "EncodedCells":
         """Return the cells with the second rater's labels as predictions, on the same items."""
         unanswered = self.predicted == len(self.scale)
         left = self.exclude(unanswered) if missing == "drop" else self
+        assert self.second is not None  # noqa: S101 - there is one
         return replace(left, predicted=self.second)
 
 
@@ -178,22 +194,32 @@ class ConfusionReader:
         """Find the scale, and apply the policy for missing labels."""
         cells = self.cells
         scale, levels = cells.encode(scale)
-        subgroups = number_subgroups(cells.table)
+        titles = self.titles
         encoded = EncodedCells(
             scale,
-            subgroups.codes,
-            cells.clusters.codes,
+            number_subgroups(cells.table) if SUBGROUP in titles else None,
+            cells.clusters if CLUSTER in titles else None,
             levels[GOLD],
             levels[PREDICTED],
-            levels.get(SECOND, levels[GOLD]),
+            levels.get(SECOND),
             cells.sums,
         )
         cells.refuse_missing_clusters(missing)
         left_out = cells.alone
-        if SECOND in self.titles:
+        if SECOND in titles:
             self._refuse_missing_ratings(encoded, missing)
             left_out = left_out | encoded.lacks_second_rating
-        return self._build_data(encoded.exclude(left_out), subgroups.values, missing)
+        rows = MissingRows(
+            lambda: cells.find_missing_labels(GOLD), lambda: cells.find_missing_labels(PREDICTED)
+        )
+        return replace(
+            encoded.exclude(left_out).build_data(rows, missing),
+            gold=titles[GOLD],
+            predicted=titles.get(PREDICTED, PREDICTED),
+            files=(cells.items.name,),
+            match_counts=cells.match_counts,
+            notes=tuple(cells.notes),
+        )
 
     def _refuse_missing_ratings(self, encoded: "EncodedCells", missing: MissingPolicy) -> None:
         lacking = encoded.lacks_second_rating
@@ -202,49 +228,3 @@ class ConfusionReader:
             places = self.cells.find_missing_labels(SECOND)
             way = f"Leave them out with {DROP_HINT}."
             raise make_missing_labels_error(count, n, "labels of the second rater", places, way)
-
-    def _build_data(
-        self, encoded: EncodedCells, subgroups: list[Any], missing: MissingPolicy
-    ) -> ConfusionData:
-        cells = self.cells
-        rows = MissingRows(
-            lambda: cells.find_missing_labels(GOLD), lambda: cells.find_missing_labels(PREDICTED)
-        )
-        matrices = encoded.build_matrices(rows, missing)
-        grouped = CLUSTER in self.titles
-        values = list(enumerate(subgroups)) if SUBGROUP in self.titles else []
-        raters = None
-        if SECOND in self.titles:
-            raters = encoded.select_second_rater(missing).build_matrices(rows, missing)
-        return ConfusionData(
-            matrices.batch.pooled,
-            [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in values],
-            self.titles[GOLD],
-            self.titles.get(PREDICTED, PREDICTED),
-            (cells.items.name,),
-            cells.match_counts,
-            tuple(cells.notes),
-            matrices.summarize_all(grouped=True) if grouped else None,
-            None if raters is None else raters.summarize_all(grouped=grouped),
-            [(x, raters.summarize_subgroup(k, grouped=grouped)) for k, x in values if raters],
-            tuple(cells.clusters.values[k] for k in matrices.filled_groups) if grouped else (),
-        )
-
-    def list_disagreements(
-        self, scale: Scale
-    ) -> tuple[list[tuple[str, str, int]], list[tuple[str, str | None]]]:
-        """Return pairs of labels that differ, with the steps between, and those unanswered."""
-        wrong, unanswered = [], []
-        for gold, predicted in set(
-            zip(self.cells.table[GOLD], self.cells.table[PREDICTED], strict=True)
-        ):
-            truth, answer = (
-                scale.lookup[self.cells.spelling.rename_label(label)] for label in (gold, predicted)
-            )
-            if truth == len(scale):
-                continue
-            if answer == len(scale):
-                unanswered.append((gold, predicted))
-            elif answer != truth:
-                wrong.append((gold, predicted, answer - truth))
-        return sorted(wrong), unanswered

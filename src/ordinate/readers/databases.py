@@ -1,25 +1,23 @@
 """Queries of databases: what is counted is counted there, in plain SQL around the user's query."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
-from ordinate.readers.duckdb_connection import import_duckdb
+from ordinate.errors import BadInput, BadOption, shorten
 from ordinate.readers.expressions import (
     ANSI,
     POSTGRES,
     SQLITE,
     Aggregate,
     Expression,
+    build_sum_query,
     column,
+    name_columns,
 )
 from ordinate.readers.items import Table
 
@@ -102,15 +100,16 @@ class QueryItems:
 
     @property
     def _items(self) -> str:
-        quote = ANSI.quote_identifier
         module = type(self.query.connection).__module__.partition(".")[0]
         fence = DIALECTS.get(module, ANSI).fence
-        selected = ", ".join(f"{quote(name)} AS {quote(role)}" for role, name in self.roles.items())
-        sql = f"(SELECT {selected} FROM ({self.query.inner}) AS asked) AS items"
-        for columns in self.added:
-            more = "".join(f", {x.to_sql(ANSI)} AS {quote(name)}" for name, x in columns.items())
-            sql = f"(SELECT items.*{more} FROM {sql}{fence}) AS items"
-        return sql
+        columns = {role: column(name) for role, name in self.roles.items()}
+        sql = (
+            f"(SELECT {', '.join(name_columns(columns, ANSI))} FROM ({self.query.inner}) AS asked)"
+        )
+        for more in self.added:
+            selected = ", ".join(["items.*", *name_columns(more, ANSI)])
+            sql = f"(SELECT {selected} FROM {sql} AS items{fence})"
+        return f"{sql} AS items"
 
     def sum_by(
         self,
@@ -119,14 +118,8 @@ class QueryItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items that share all keys, as the database finds them."""
-        quote = ANSI.quote_identifier
-        listed = [quote(key) for key in keys]
-        taken = [f"{x.to_sql(ANSI)} AS {quote(n)}" for n, x in sums.items()]
-        condition = "" if where is None else f" WHERE {where.to_sql(ANSI)}"
-        rows = self._fetch(
-            f"SELECT {', '.join([*listed, *taken])} FROM {self._items}{condition} "
-            f"GROUP BY {', '.join(listed)}"
-        )
+        query = build_sum_query(self._items, keys, sums, where, ANSI)
+        rows = self.query.read(query, lambda cursor: cursor.fetchall())
         cells = np.empty((len(rows), len(keys) + len(sums)), object)
         cells[:] = [tuple(row) for row in rows] if rows else cells
         numbers = {
@@ -146,72 +139,3 @@ class QueryItems:
             lambda cursor: cursor.fetchmany(limit),
         )
         return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
-
-    def _fetch(self, sql: str) -> list[Sequence[Any]]:
-        return self.query.read(sql, lambda cursor: cursor.fetchall())
-
-
-# --- addresses of databases ----------------------------------------------------------------------
-
-
-@contextmanager
-def connect_database(url: str) -> Iterator[Any]:
-    """Give a connection that reads a database; its password is in no message."""
-    kind, _, place = url.partition("://")
-    if kind not in CONNECTORS or not place:
-        raise BadOption(
-            f"{shorten(hide_password(url))} is no address of a database that can be read: "
-            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, connect in Python: "
-            "ordinate.evaluate_sql(connection, query, …)."
-        )
-    try:
-        connection = CONNECTORS[kind](url, place.removeprefix("/"))
-    except MissingExtra:
-        raise
-    except Exception as problem:  # noqa: BLE001 - any driver, each with errors of its own
-        password = urlsplit(url).password
-        reason = " ".join(str(problem).split())[:300].rstrip(".")
-        reason = reason.replace(password, "…") if password else reason
-        raise BadInput(f"{hide_password(url)} cannot be opened: {reason}.") from None
-    with closing(connection):
-        yield connection
-
-
-def hide_password(url: str) -> str:
-    """Return an address without the password.
-
-    >>> hide_password("postgresql://ann:secret@host:5432/essays")
-    'postgresql://ann@host:5432/essays'
-    """
-    return re.sub(r"://([^:/@]*):.*@", r"://\1@", url)
-
-
-def _connect_sqlite(url: str, path: str) -> Any:
-    import sqlite3  # noqa: PLC0415 - few need it
-
-    del url
-    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
-
-
-def _connect_duckdb(url: str, path: str) -> Any:
-    del url
-    return import_duckdb().connect(str(Path(path)), read_only=True)
-
-
-def _connect_postgres(url: str, path: str) -> Any:
-    del path
-    try:
-        from psycopg import connect
-    except ImportError:
-        raise MissingExtra(
-            "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
-        ) from None
-    return connect(url)
-
-
-CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {
-    "sqlite": _connect_sqlite,
-    "duckdb": _connect_duckdb,
-    "postgresql": _connect_postgres,
-    "postgres": _connect_postgres,
-}

@@ -1,9 +1,7 @@
 """The connection to DuckDB, the engine that reads files: queries, quoting, and plain errors."""
 
 import re
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -11,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile, BadInput
+from ordinate.errors import BadFile
 
 if TYPE_CHECKING:
     import duckdb
 
 Connection: TypeAlias = "duckdb.DuckDBPyConnection"
-Watch = Callable[["Connection"], AbstractContextManager[None]]  # such as a bar of progress
 T = TypeVar("T")
 
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
@@ -69,39 +66,6 @@ def limit_memory(connection: Connection, memory: str | None, folder: Path) -> No
     connection.execute(f"SET temp_directory = {quote_literal(str(folder / 'spill'))}")
 
 
-@contextmanager
-def write_frame(frame: Any) -> Iterator[Path]:
-    """Give a temporary file of a data frame: of pandas, Polars, Arrow, or columns by name."""
-    with tempfile.TemporaryDirectory(prefix="ordinate-") as folder, connect() as connection:
-        path = Path(folder, "frame.parquet")
-        save_frame(frame, path, connection)
-        yield path
-
-
-def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -> None:
-    """Write a data frame to a Parquet file."""
-    if connection is None:
-        with connect() as own:
-            save_frame(frame, path, own)
-        return
-    columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
-    import_module("duckdb")  # its Python half knows the frames of other libraries
-    try:
-        connection.register("frame", columns)
-        connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")
-    except (import_duckdb().Error, TypeError, ValueError) as problem:
-        raise BadInput(
-            f"{type(frame).__name__} cannot be read as a table. Pass the path of a file, or a data "
-            f"frame of pandas, Polars or Arrow: {_extract_reason(str(problem))}"
-        ) from None
-
-
-def _make_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return columns as DuckDB takes them: numbers, and strings as objects."""
-    arrays = {str(name): np.asarray(column) for name, column in columns.items()}
-    return {name: x.astype(object) if x.dtype.kind in "US" else x for name, x in arrays.items()}
-
-
 # --- queries -------------------------------------------------------------------------------------
 
 
@@ -146,10 +110,10 @@ def _run_query(execute: Callable[[], T], name: str) -> T:
         return execute()
     except import_duckdb().Error as problem:
         message = str(problem).replace(str(Path(name).absolute()), name)
-        raise BadFile(f"{name} cannot be read: {_extract_reason(message)}", name) from None
+        raise BadFile(f"{name} cannot be read: {extract_reason(message)}", name) from None
 
 
-def _extract_reason(message: str) -> str:
+def extract_reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
     if "Out of Memory" in message:
         return "there is not enough memory for it."

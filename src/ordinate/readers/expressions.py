@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ordinate.readers.duckdb_connection import quote_identifier, quote_literal
+
 Constant = str | float | int | bool | None
+
+
+def _make_method(name: str) -> Callable[..., "Expression"]:
+    """Return the method that applies an operator to an expression, and to others."""
+    return lambda *operands: _apply(name, *operands)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +32,7 @@ class Expression:
         if self.operator == "sql":
             return f"({self.operands[0]})"
         if self.operator == "column":
-            return dialect.quote_identifier(self.operands[0])
+            return quote_identifier(self.operands[0])
         if self.operator == "constant":
             return dialect.format_constant(self.operands[0])
         if self.operator == "choose":
@@ -50,82 +57,22 @@ class Expression:
         parts = (x.list_columns() for x in self.operands if isinstance(x, Expression))
         return set().union(*parts)
 
-    def __add__(self, other: Any) -> "Expression":
-        return _apply("+", self, other)
-
-    def __sub__(self, other: Any) -> "Expression":
-        return _apply("-", self, other)
-
-    def __mul__(self, other: Any) -> "Expression":
-        return _apply("*", self, other)
-
-    def __truediv__(self, other: Any) -> "Expression":
-        return _apply("/", self, other)
-
-    def __eq__(self, other: object) -> "Expression":  # type: ignore[override] # an expression
-        return _apply("=", self, other)
-
-    def __ne__(self, other: object) -> "Expression":  # type: ignore[override] # an expression
-        return _apply("<>", self, other)
-
-    def __lt__(self, other: Any) -> "Expression":
-        return _apply("<", self, other)
-
-    def __gt__(self, other: Any) -> "Expression":
-        return _apply(">", self, other)
-
-    def __ge__(self, other: Any) -> "Expression":
-        return _apply(">=", self, other)
-
-    def __and__(self, other: Any) -> "Expression":
-        return _apply("and", self, other)
-
-    def __or__(self, other: Any) -> "Expression":
-        return _apply("or", self, other)
-
-    def __invert__(self) -> "Expression":
-        return _apply("not", self)
-
+    __add__, __sub__, __mul__, __truediv__ = map(_make_method, "+-*/")
+    __lt__, __gt__, __ge__ = map(_make_method, ("<", ">", ">="))
+    __eq__, __ne__ = map(_make_method, ("=", "<>"))  # type: ignore[assignment] # expressions
     __hash__ = None  # type: ignore[assignment] # equality makes an expression
-
-    def is_missing(self) -> "Expression":
-        """Tell whether there is no value."""
-        return _apply("is missing", self)
-
-    def is_finite(self) -> "Expression":
-        """Tell whether a number is neither NaN nor infinite."""
-        return _apply("is finite", self)
-
-    def is_infinite(self) -> "Expression":
-        """Tell whether a number is infinite, of either sign."""
-        return _apply("is infinite", self)
-
-    def is_text(self) -> "Expression":
-        """Tell whether something stands here that is no number."""
-        return _apply("is text", self)
+    __and__, __or__, __invert__ = map(_make_method, ("and", "or", "not"))
+    __abs__ = _make_method("abs")
+    floor, ceil, ln = map(_make_method, ("floor", "ceil", "ln"))
+    is_missing = _make_method("is missing")
+    is_finite = _make_method("is finite")  # neither NaN nor infinite
+    is_infinite = _make_method("is infinite")  # of either sign
+    is_text = _make_method("is text")  # whether something stands here that is no number
+    to_number = _make_method("number")  # of double precision
 
     def is_in(self, values: Iterable[Constant]) -> "Expression":
         """Tell whether it is one of some values, of which there is at least one."""
         return join_by_or([self == value for value in values])
-
-    def floor(self) -> "Expression":
-        """Return the largest integer that is not larger."""
-        return _apply("floor", self)
-
-    def ceil(self) -> "Expression":
-        """Return the smallest integer that is not smaller."""
-        return _apply("ceil", self)
-
-    def ln(self) -> "Expression":
-        """Return the natural logarithm."""
-        return _apply("ln", self)
-
-    def __abs__(self) -> "Expression":
-        return _apply("abs", self)
-
-    def to_number(self) -> "Expression":
-        """Return a number of double precision."""
-        return _apply("number", self)
 
 
 def sql(text: str) -> Expression:
@@ -235,6 +182,25 @@ class Aggregate(NamedTuple):
 COUNT = Aggregate("count", constant(1))
 
 
+def name_columns(columns: Mapping[str, Expression | Aggregate], dialect: "Dialect") -> list[str]:
+    """Return SQL for columns under their names."""
+    return [f"{x.to_sql(dialect)} AS {quote_identifier(name)}" for name, x in columns.items()]
+
+
+def build_sum_query(
+    items: str,
+    keys: Sequence[str],
+    sums: Mapping[str, Aggregate],
+    where: Expression | None,
+    dialect: "Dialect",
+) -> str:
+    """Return SQL for the sums over the items that share all keys."""
+    listed = [quote_identifier(key) for key in keys]
+    condition = "" if where is None else f" WHERE {where.to_sql(dialect)}"
+    selected = ", ".join([*listed, *name_columns(sums, dialect)])
+    return f"SELECT {selected} FROM {items}{condition} GROUP BY {', '.join(listed)}"
+
+
 def count_where(condition: Expression) -> Aggregate:
     """Count the rows for which a condition holds."""
     return Aggregate("sum", choose(condition, 1, 0))
@@ -306,17 +272,12 @@ class Dialect:
     templates: Mapping[str, str] = field(default_factory=dict)
     fence: str = ""
 
-    def quote_identifier(self, name: str) -> str:
-        """Return a name."""
-        return '"' + name.replace('"', '""') + '"'
-
     def format_constant(self, value: Constant) -> str:
-        """Return a constant, a string with its quotes; DuckDB's end at a NUL."""
+        """Return a constant, a string with its quotes."""
         if value is None:
             return "NULL"
         if isinstance(value, str):
-            parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
-            return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+            return quote_literal(value)
         if isinstance(value, bool):
             return f"({int(value)} = 1)"
         # With an exponent it is of double precision, and no decimal number.

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -19,13 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile, BadInput, OrdinateError, shorten, suggest_names
+from ordinate.errors import BadFile, BadInput, shorten, suggest_names
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
     ENCODING_HINT,
     LONGEST_LINE,
     Connection,
-    Watch,
     connect,
     limit_memory,
     quote_identifier,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from ordinate.readers.irregular_lines import Irregularity
 
 Reader = TypeVar("Reader", bound="FileReader")
+Watch = Callable[["FileReader"], AbstractContextManager[None]]  # such as a bar of progress
 NamedFile = tuple[str, Path]  # what people call a file, and where it is
 FORMATS_BY_SUFFIX = {
     ".csv": "csv",
@@ -101,7 +101,7 @@ def open_sources(
     """Give a reader of files; its temporary copies go when everything is read."""
     if not getattr(options, "lenient", False):
         return open_reader(FileReader, options or FileOptions(), watch, **limits)
-    from ordinate.readers.text_lines import LineReader  # noqa: PLC0415 - it is rare
+    from ordinate.readers.irregular_lines import LineReader  # noqa: PLC0415 - it is rare
 
     return open_reader(LineReader, options or FileOptions(), watch, **limits)
 
@@ -110,18 +110,12 @@ def open_sources(
 def open_reader(
     reader_type: "type[Reader]", options: FileOptions, watch: Watch, **limits: int
 ) -> "Iterator[Reader]":
-    """Give a reader of files of a type; errors leave with the flag that may help."""
+    """Give a reader of files of a type."""
     with connect() as connection, tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
         limit_memory(connection, options.memory, Path(folder))
         reader = reader_type(connection, Path(folder), options, **limits)
-        try:
-            with watch(connection):
-                yield reader
-        except OrdinateError as problem:
-            from ordinate.readers.file_problems import explain_problem  # noqa: PLC0415 - it is rare
-
-            problem.args = (explain_problem(problem, reader),)
-            raise
+        with watch(reader):
+            yield reader
 
 
 class FileReader:
@@ -321,9 +315,7 @@ class FileReader:
         columns = {column: f"c{k}" for k, column in enumerate(text.names)}
         source = FileSource(self.connection, name, sql, columns)
         if not rows_are_lines and self.options.quote is None:
-            from ordinate.readers.file_problems import (  # noqa: PLC0415 - it is rare
-                refuse_stray_quotes,
-            )
+            from ordinate.readers.irregular_lines import refuse_stray_quotes  # noqa: PLC0415 - rare
 
             refuse_stray_quotes(self, source, text)
         return source

@@ -1,6 +1,7 @@
 """Columns of files as they stand, for what needs the single items."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column
 
 Array = NDArray[Any]
@@ -81,12 +82,13 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
     most_rows: int = MOST_ROWS,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ItemTable:
     """Return columns by name: numbers where all that is there is a number, strings otherwise.
 
     `labels` are columns that are read as strings, whatever they hold.
     """
-    with open_sources(options) as reader:
+    with open_sources(options, watch) as reader:
         return read_sources(reader.describe_files(paths), names, labels, most_rows)
 
 
@@ -103,7 +105,7 @@ def read_sources(
             f"{sum(counts):,} rows are too many to look at one by one: at most {most_rows:,}."
         )
     return ItemTable(
-        {name: _read_column(sources, name) for name in dict.fromkeys(names)},
+        read_cells(sources, names),
         {name: read_labels(sources, name) for name in dict.fromkeys(labels)},
         tuple(source.name for source in sources),
         np.repeat(np.arange(len(counts)), counts),
@@ -111,16 +113,38 @@ def read_sources(
     )
 
 
-def _read_column(sources: list[FileSource], name: str) -> Any:
-    """Return a column as numbers, nan where there is none, or as strings."""
-    number = "TRY_CAST({0} AS DOUBLE)"
-    strange = "count(*) FILTER (nullif(CAST({0} AS VARCHAR), '') IS NOT NULL AND {1} IS NULL)"
-    columns = [(source, resolve_column(source, name)) for source in sources]
-    if any(source.read(strange.format(x, number.format(x)))[0][0] for source, x in columns):
-        cells = "nullif(CAST({0} AS VARCHAR), '')"
-        return [row[0] for source, x in columns for row in source.read(cells.format(x))]
-    cells = f"coalesce({number}, CAST('nan' AS DOUBLE)) AS x"
-    return np.concatenate([source.read_arrays(cells.format(x))["x"] for source, x in columns])
+def read_cells(sources: list[FileSource], names: Sequence[str]) -> dict[str, Any]:
+    """Return columns by name: arrays of numbers, nan where there is none, or lists of strings."""
+    if not names:
+        return {}
+    strange = "count(*) FILTER ({1} IS NOT NULL AND {0} IS NULL)"
+    columns = [_build_cell_sql(source, names) for source in sources]
+    texts: set[str] = set()
+    for source, cells in zip(sources, columns, strict=True):
+        counts = source.read(", ".join(strange.format(*sql) for sql in cells.values()))[0]
+        texts |= {name for name, count in zip(cells, counts, strict=True) if count}
+    numbers = "coalesce({0}, CAST('nan' AS DOUBLE)) AS x{2}"
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for source, cells in zip(sources, columns, strict=True):
+        wanted = [numbers.format(*sql, k) for k, sql in enumerate(cells.values())]
+        wanted = [sql for name, sql in zip(cells, wanted, strict=True) if name not in texts]
+        arrays = source.read_arrays(", ".join(wanted)) if wanted else {}
+        for k, (name, (_, text)) in enumerate(cells.items()):
+            cell = [row[0] for row in source.read(text)] if name in texts else arrays[f"x{k}"]
+            found[name].append(cell)
+    return {
+        name: [cell for part in parts for cell in part] if name in texts else np.concatenate(parts)
+        for name, parts in found.items()
+    }
+
+
+def _build_cell_sql(source: FileSource, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return SQL for the cells of columns, as numbers and as strings."""
+    columns = {name: resolve_column(source, name) for name in names}
+    return {
+        name: (f"TRY_CAST({sql} AS DOUBLE)", f"nullif(CAST({sql} AS VARCHAR), '')")
+        for name, sql in columns.items()
+    }
 
 
 def read_labels(sources: list[FileSource], name: str) -> Array:

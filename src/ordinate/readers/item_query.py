@@ -2,22 +2,27 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten
-from ordinate.readers.column_names import check_column, find_column
-from ordinate.readers.columns import LabelColumns, split_key
+from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, find_column
+from ordinate.readers.columns import ItemColumns, split_key
 from ordinate.readers.duckdb_connection import (
     Connection,
-    quote_identifier,
     quote_literal,
     read_rows,
     read_table,
 )
-from ordinate.readers.expressions import DUCKDB, Aggregate, Expression
+from ordinate.readers.expressions import (
+    DUCKDB,
+    Aggregate,
+    Expression,
+    build_sum_query,
+    name_columns,
+)
 from ordinate.readers.file_formats import FileReader, FileSource
 from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Table
 
@@ -25,17 +30,6 @@ LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is 
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
 FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
-COPY_FORMATS = {  # by suffix; anything else is CSV
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json, ARRAY true",
-    ".tsv": "csv, HEADER, DELIMITER '\t'",
-}
-CSV_FORMAT = "csv, HEADER"
-OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
-FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes for a command
 
 
 @dataclass(frozen=True)
@@ -72,8 +66,8 @@ class FileItems:
 
     def add_columns(self, columns: Mapping[str, Expression]) -> "FileItems":
         """Return the items with more columns."""
-        added = "".join(f", {x.to_sql(DUCKDB)} AS {n}" for n, x in columns.items())
-        parts = [replace(x, sql=f"SELECT *{added} FROM ({x.sql})") for x in self.parts]
+        selected = ", ".join(["*", *name_columns(columns, DUCKDB)])
+        parts = [replace(x, sql=f"SELECT {selected} FROM ({x.sql})") for x in self.parts]
         return replace(self, parts=parts)
 
     def sum_by(
@@ -83,27 +77,13 @@ class FileItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items of each file that share all keys."""
-        tables = [self._sum_part(k, keys, sums, where) for k in range(len(self.parts))]
+        tables = []
+        for k, part in enumerate(self.parts):
+            query = build_sum_query(f"({part.sql})", keys, sums, where, DUCKDB)
+            tables.append(read_table(self.connection, query, part.name))
+            if NTH in sums:
+                tables[k][NTH] = tables[k][NTH].astype(float) + k * FILE_ROW_OFFSET
         return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-
-    def _sum_part(
-        self,
-        index: int,
-        keys: Sequence[str],
-        sums: Mapping[str, Aggregate],
-        where: Expression | None,
-    ) -> Table:
-        part = self.parts[index]
-        selected = [quote_identifier(key) for key in keys]
-        selected += (
-            f"{each.to_sql(DUCKDB)} AS {quote_identifier(name)}" for name, each in sums.items()
-        )
-        condition = "" if where is None else f"WHERE {where.to_sql(DUCKDB)} "
-        query = f"SELECT {', '.join(selected)} FROM ({part.sql}) {condition}GROUP BY ALL"
-        table = read_table(self.connection, query, part.name)
-        if NTH in sums:
-            table[NTH] = table[NTH].astype(float) + index * FILE_ROW_OFFSET
-        return table
 
     def find_cells(
         self, where: Expression, shown: Expression, limit: int, *also: Expression
@@ -133,14 +113,22 @@ class FileItems:
 
 
 class QueryPlanner:
-    """Finds the columns in the files, and writes the queries."""
+    """Finds the columns in the files, and writes the queries.
+
+    `further` columns are read beside those that were asked for, by role; gold and predictions have
+    `usual_names`, and `contents` that errors name.
+    """
 
     def __init__(
         self,
         reader: FileReader,
         gold_files: list[FileSource],
         files: list[FileSource],
-        columns: LabelColumns,
+        columns: ItemColumns,
+        further: Mapping[str, str] = MappingProxyType({}),
+        *,
+        usual_names: Mapping[str, tuple[str, ...]] = USUAL_COLUMN_NAMES,
+        contents: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.reader, self.columns = reader, columns
         if (columns.id or columns.row_order) and not gold_files:
@@ -151,12 +139,19 @@ class QueryPlanner:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
         self.notes: list[str] = []
-        self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
-        self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
+        self.gold, self.predicted = (
+            find_column(
+                *(role, getattr(columns, role), side[0], self.notes),
+                usual_names=usual_names,
+                content=contents.get(role, ""),
+            )
+            for role, side in zip(usual_names, (gold_files or files, files), strict=True)
+        )
+        self.roles = {**columns.roles, **further}
 
     def list_titles(self) -> dict[str, str]:
         """Return the columns of labels, weights and groups, by role."""
-        return {GOLD: self.gold, PREDICTED: self.predicted} | self.columns.extras
+        return {GOLD: self.gold, PREDICTED: self.predicted} | self.roles
 
     def build_items(self) -> "FileItems":
         """Return the items, with one query for each file, or one for files that are joined."""
@@ -186,7 +181,7 @@ class QueryPlanner:
             if not self.columns.row_order:
                 selected.append(f"{build_key_sql(source, self._id_column)} AS id")
             selected.append(f"{quote_literal(source.name)} AS {name}_file")
-            for role, other in self.columns.extras.items():
+            for role, other in self.roles.items():
                 there = other in source.columns
                 sql = build_role_sql(source, role, other) if there else "NULL"
                 selected.append(f"CAST({sql} AS VARCHAR) AS {role}")
@@ -194,10 +189,10 @@ class QueryPlanner:
         return " UNION ALL ".join(queries)
 
     def _build_sides_sql(self) -> tuple[str, str, str]:
-        for column in self.columns.extras.values():
+        for column in self.roles.values():
             if not any(column in source.columns for source in (*self.gold_files, *self.files)):
                 resolve_column(self.gold_files[0], column)  # says what is there
-        merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
+        merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.roles]
         merged += [f", {name}_file" for name in (GOLD, PREDICTED)]
         left = self._build_side_sql(self.gold_files, self.gold, "gold")
         if self.columns.groups:
@@ -337,55 +332,3 @@ def make_names_distinct(*names: str) -> tuple[str, ...]:
 def _extend_name(name: str, taken: Iterable[str]) -> str:
     known = {other.lower() for other in taken}
     return name if name.lower() not in known else _extend_name(name + "_", taken)
-
-
-# --- items that disagree, written from inside the engine -----------------------------------------
-
-
-def write_disagreements(
-    connection: Connection,
-    items: Sequence[ItemQuery],
-    wrong: Iterable[tuple[str, str, int]],
-    unanswered: Iterable[tuple[str, str | None]],
-    out: Path,
-) -> None:
-    """Write the items that are wrong (gold, predicted, steps off) or have no prediction."""
-    cases = [
-        f"WHEN gold = {quote_literal(gold)} AND predicted = {quote_literal(predicted)} THEN {steps}"
-        for gold, predicted, steps in wrong
-    ]
-    steps = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
-    silent = [
-        f"gold = {quote_literal(gold)} AND predicted IS NOT DISTINCT FROM "
-        + ("NULL" if predicted is None else quote_literal(predicted))
-        for gold, predicted in unanswered
-    ]
-    form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
-    selections = [_build_selection_sql(connection, part, steps, silent, form) for part in items]
-    query = " UNION ALL BY NAME ".join(selections)
-    read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
-
-
-def _build_selection_sql(
-    connection: Connection, part: ItemQuery, steps: str, silent: list[str], form: str
-) -> str:
-    types = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
-    selected = []
-    for index, name in enumerate(make_names_distinct(*part.own, OFF_BY_COLUMN)):
-        sql = f"o{index}" if index < len(part.own) else "steps"
-        if form.startswith("csv") and types.get(sql) == "VARCHAR":
-            sql = _escape_formula_sql(sql)
-        risky = form.startswith("csv") and name.startswith(tuple(FORMULA_CHARACTERS))
-        safe = f"'{name}" if risky else name
-        selected.append(f"{sql} AS {quote_identifier(safe)}")
-    condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
-    return (
-        f"SELECT {', '.join(selected)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
-        f"WHERE in_gold AND ({condition})"
-    )
-
-
-def _escape_formula_sql(column: str) -> str:
-    """Return SQL for a string that a spreadsheet shows and does not run."""
-    formula = f"regexp_matches({column}, '^[=+@\\t\\r-]') AND TRY_CAST({column} AS DOUBLE) IS NULL"
-    return f"CASE WHEN {formula} THEN '''' || {column} ELSE {column} END"

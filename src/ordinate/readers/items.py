@@ -16,17 +16,6 @@ Table = dict[str, Array]  # columns of a few rows: keys as objects, None where m
 GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
 SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
 IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
-ROLES = {  # of arguments that name columns
-    "gold": GOLD,
-    "predicted": PREDICTED,
-    "weights": WEIGHT,
-    "by": SUBGROUP,
-    "groups": CLUSTER,
-    "second_rater": SECOND,
-    "target": GOLD,
-    "lower": "lower",
-    "upper": "upper",
-}
 
 
 class ItemSource(Protocol):

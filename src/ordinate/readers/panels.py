@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, shorten
 from ordinate.readers.cells import CountedCells
-from ordinate.readers.items import CLUSTER, GOLD, ROLES, ItemSource
+from ordinate.readers.columns import ROLES
+from ordinate.readers.items import CLUSTER, GOLD, ItemSource
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ordinate.readers.cells import CountedCells, number_subgroups
 from ordinate.readers.column_names import check_column, expand_columns
+from ordinate.readers.columns import ROLES
 from ordinate.readers.confusion import ConfusionData, ConfusionReader
 from ordinate.readers.expressions import (
     COUNT,
@@ -25,7 +26,6 @@ from ordinate.readers.expressions import (
 from ordinate.readers.items import (
     GOLD,
     PREDICTED,
-    ROLES,
     SUBGROUP,
     WEIGHT,
     ItemSource,

@@ -4,29 +4,21 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadOption
-from ordinate.readers.column_names import find_column
-from ordinate.readers.columns import LabelColumns, RegressionColumns
-from ordinate.readers.duckdb_connection import Watch, quote_literal, read_rows
-from ordinate.readers.file_formats import FileReader, FileSource, open_sources
+from ordinate.readers.column_names import USUAL_NUMBER_NAMES
+from ordinate.readers.columns import ROLES, ItemColumns
+from ordinate.readers.duckdb_connection import quote_literal, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
 from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.items import (
-    CLUSTER,
-    GOLD,
-    PREDICTED,
-    ROLES,
-    SUBGROUP,
-    WEIGHT,
-    ItemSource,
-)
+from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SUBGROUP, WEIGHT, ItemSource
 from ordinate.readers.numeric_cells import (
     GUESS,
     HIGH,
     LOW,
+    MOMENT,
     TARGET,
     TIME_TEXT_SQL,
     USABLE,
@@ -40,11 +32,8 @@ from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
 
 MEDIAN = "median"  # a constant prediction
 MATCH_COUNTS = ("matched", "missing", "unknown")
-USUAL_COLUMN_NAMES = {
-    "target": ("target", "targets", "y", "y_true", "true", "truth", "actual", "observed", "gold"),
-    "predicted": ("predicted", "prediction", "predictions", "y_pred", "pred", "y_hat", "yhat"),
-}
 SIDES = {TARGET: GOLD, GUESS: PREDICTED}
+SIDE_TITLES = {"target": "targets", "predicted": "predictions"}
 BOUNDS = {LOW: "lower", HIGH: "upper"}
 FILE_SIDES = {TARGET: "target", GUESS: "guess"}  # numbers as a file has them, not as strings
 
@@ -74,7 +63,7 @@ class RegressionData:
 
 def sum_files(
     paths: list[str],
-    columns: RegressionColumns,
+    columns: ItemColumns,
     *,
     constants: Mapping[str, float | None] | None = None,
     missing: MissingPolicy = "error",
@@ -144,34 +133,20 @@ def _plan_queries(
     reader: FileReader,
     gold_files: list[FileSource],
     files: list[FileSource],
-    columns: RegressionColumns,
+    columns: ItemColumns,
 ) -> QueryPlanner:
     """Return the plan of what to read: targets take the place of gold labels."""
-    notes: list[str] = []
-    find = partial(find_column, notes=notes, usual_names=USUAL_COLUMN_NAMES)
-    target = find("target", columns.target, (gold_files or files)[0], content="targets")
-    predicted = find("predicted", columns.predicted, files[0], content="predictions")
-    numbers = {"lower": columns.lower, "upper": columns.upper, "moment": columns.order}
-    if not gold_files:
-        numbers |= {FILE_SIDES[TARGET]: target, FILE_SIDES[GUESS]: predicted}
-    label_columns = LabelColumns(
-        target,
-        predicted,
-        columns.weights,
-        columns.by,
-        columns.groups,
-        gold_file=columns.gold_file,
-        id=columns.id,
-        row_order=columns.row_order,
-        numbers=numbers,
-    )
+    further = {} if columns.order is None else {MOMENT: columns.order}
+    names: dict[str, Any] = {"usual_names": USUAL_NUMBER_NAMES, "contents": SIDE_TITLES}
+    planner = QueryPlanner(reader, gold_files, files, columns, further, **names)
     # NaN is no missing number here.
-    gold, guesses = (
-        [replace(x, numbers=x.numbers - {target, predicted}) for x in sources]
-        for sources in (gold_files, files)
+    sides = {planner.gold, planner.predicted}
+    planner.gold_files, planner.files = (
+        [replace(x, numbers=x.numbers - sides) for x in sources] for sources in (gold_files, files)
     )
-    planner = QueryPlanner(reader, gold, guesses, label_columns)
-    planner.notes += notes
+    if not gold_files:
+        own = {FILE_SIDES[TARGET]: planner.gold, FILE_SIDES[GUESS]: planner.predicted}
+        planner.roles |= own
     return planner
 
 

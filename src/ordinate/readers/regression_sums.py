@@ -25,19 +25,23 @@ from ordinate.readers.expressions import (
 from ordinate.readers.items import CLUSTER, NTH, SUBGROUP, ItemSource, Table, has_weight
 from ordinate.readers.numeric_cells import GUESS, HIGH, LOW, TARGET, TIMES, USABLE
 from ordinate.readers.regression_keys import FEW_KEYS, SPOT, RegressionKeys, Spots
-from ordinate.readers.regression_pooling import SCORE_PAIRS, ErrorHistogram, RegressionPool
-from ordinate.summaries.prediction_intervals import SCORE_NAMES
+from ordinate.readers.regression_pooling import ErrorHistogram, ItemSummaries, RegressionPool
+from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
 from ordinate.summaries.regression import (
     BIN_GROWTH,
+    HIGHEST_ORDER,
     LARGEST_VALUE,
     MOMENT_POWERS,
     UNIT_HINT,
     ZERO_BIN,
+    CentralSums,
+    Moments,
     compute_bin_size,
 )
 
 Array = NDArray[Any]
 MOST_GROUPS = 1 << 12  # groups that have a histogram each
+SCORE_PAIRS = [(i, j) for i in range(1 + len(SCORE_NAMES)) for j in range(i, 1 + len(SCORE_NAMES))]
 BIN, ABOVE = "bin", "is_above"
 Y, P, ERROR, WEIGHT, LOWER, UPPER = map(column, (TARGET, GUESS, "e", TIMES, LOW, HIGH))
 ENDLESS = ~(LOWER.is_finite() & UPPER.is_finite())
@@ -176,18 +180,52 @@ class RegressionSums:
         elif self.histogram:
             histogram = self._count_sizes()
         return RegressionPool(
-            sums,
-            self.means["y"][self.spots.of_key],
-            self.means["e"][self.spots.of_key],
-            self.largest,
-            dict(constants),
+            self._build_summaries(sums, constants),
             histogram,
             by=keys.subgroup,
             group=keys.cluster,
             names=keys.subgroups.values,
             dropped=self.dropped,
+        )
+
+    def _build_summaries(
+        self, sums: Mapping[str, Array], constants: Mapping[str, float]
+    ) -> ItemSummaries:
+        """Return the summaries of each key."""
+        items = sums["items"].astype(np.int64)
+        points = [self.means[name][self.spots.of_key] for name in ("y", "e")]
+        powers, twice = (
+            _build_matrices(sums, mark, HIGHEST_ORDER + 1, MOMENT_POWERS)
+            for mark in ("s", "ws" if self.weighted else "s")
+        )
+        moments = Moments(
+            items,
+            CentralSums(points[0], points[1], powers),
+            CentralSums(points[0], points[1], twice),
+            sums["absolute"],
+            sums["wabsolute" if self.weighted else "absolute"],
+            self.largest,
+            sums["squares"],
+            dict(constants),
+            {name: sums[f"spread{k}"] for k, name in enumerate(constants)},
             counted=self.counted,
         )
+        if not self.bounded:
+            return ItemSummaries(moments, None)
+        size, pairs = 1 + len(SCORE_NAMES), [*SCORE_PAIRS, *((j, i) for i, j in SCORE_PAIRS)]
+        plain, squared = (
+            _build_matrices(sums, mark, size, pairs)
+            for mark in ("z", "wz" if self.weighted else "z")
+        )
+        bounds = PredictionIntervals(
+            items=items,
+            plain=plain,
+            squared=squared,
+            endless=sums["endless"],
+            points=True,
+            counted=self.counted,
+        )
+        return ItemSummaries(moments, bounds)
 
     def _count_sizes(self) -> ErrorHistogram:
         """Return the weight of errors by bin: of each key, or of each subgroup if keys are many."""
@@ -246,6 +284,17 @@ class RegressionSums:
                 table[name] = table[name].astype(float) * unit
         order = np.lexsort([table.get(BIN, place), place])  # what is added up in which order
         return {name: cells[order] for name, cells in table.items()}
+
+
+def _build_matrices(
+    sums: Mapping[str, Array], mark: str, size: int, cells: Sequence[tuple[int, int]]
+) -> Array:
+    """Return the sums of each key as a matrix; that of a cell and of its mirror may be one."""
+    found = np.zeros((len(sums["items"]), size, size))
+    for i, j in cells:
+        name = f"{mark}{i}{j}"
+        found[:, i, j] = sums[name if name in sums else f"{mark}{j}{i}"]
+    return found
 
 
 def _round_up(sizes: Array) -> Array:

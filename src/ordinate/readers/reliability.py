@@ -14,16 +14,10 @@ from numpy.typing import NDArray
 from ordinate.errors import BadProbabilities, MissingLabels, shorten
 from ordinate.readers.cells import CountedCells
 from ordinate.readers.column_names import expand_columns
-from ordinate.readers.columns import LabelColumns
-from ordinate.readers.duckdb_connection import (
-    Connection,
-    Watch,
-    quote_literal,
-    read_arrays,
-    read_rows,
-)
+from ordinate.readers.columns import ItemColumns
+from ordinate.readers.duckdb_connection import Connection, quote_literal, read_arrays, read_rows
 from ordinate.readers.expressions import column
-from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import (
     WEIGHT_SQL,
     FileItems,
@@ -59,7 +53,7 @@ class ReliabilityData:
 
 def count_probabilities(
     paths: list[str],
-    columns: LabelColumns,
+    columns: ItemColumns,
     named: tuple[str, ...],
     parts: ReliabilityParts,
     scale: Scale | None = None,
@@ -75,9 +69,10 @@ def count_probabilities(
         gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
         files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
-        named_columns = replace(columns, predicted=found[0], probabilities=found)
+        named_columns = replace(columns, predicted=found[0])
+        numbers = {f"p{k}": name for k, name in enumerate(found)}
         others = [_drop_columns(source, found) for source in gold_files]
-        planner = QueryPlanner(reader, others, files, named_columns)
+        planner = QueryPlanner(reader, others, files, named_columns, numbers)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         titles = {GOLD: planner.gold, **weight}

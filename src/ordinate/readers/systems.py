@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.column_names import find_column, format_columns
-from ordinate.readers.columns import SystemColumns
-from ordinate.readers.duckdb_connection import Watch, quote_literal, read_rows
-from ordinate.readers.file_formats import FileReader, FileSource, name_runs, open_sources
+from ordinate.readers.columns import ItemColumns
+from ordinate.readers.duckdb_connection import quote_literal, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, Watch, name_runs, open_sources
 from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
@@ -18,7 +18,7 @@ from ordinate.readers.item_query import (
     require_ids,
     select_columns,
 )
-from ordinate.readers.items import CLUSTER, GOLD
+from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.panels import PanelData, PanelReader, name_sides
 from ordinate.scale import Scale
@@ -43,7 +43,7 @@ class SystemItems:
 
 def count_systems(
     paths: list[str],
-    columns: SystemColumns,
+    columns: ItemColumns,
     scale: Scale | None = None,
     missing: MissingPolicy = "error",
     *,
@@ -68,7 +68,9 @@ def count_systems(
         else:
             found = _RunJoin(reader, sources, columns, notes).join()
         spelling = LabelSpelling(columns.renamed, reader.left_out)
-        reading = PanelReader(found.items, found.sides, columns.others, spelling, found.systems)
+        reading = PanelReader(
+            found.items, found.sides, find_others(columns), spelling, found.systems
+        )
         panel = reading.read(scale, missing, _explain_silence(found))
     return PanelData(
         panel,
@@ -77,6 +79,11 @@ def count_systems(
         match_counts=found.match_counts,
         notes=(*notes, *reading.cells.notes, *reader.describe_left_out()),
     )
+
+
+def find_others(columns: ItemColumns) -> dict[str, str]:
+    """Return the columns beside those of labels, by role."""
+    return {role: name for role, name in columns.roles.items() if role in {WEIGHT, CLUSTER}}
 
 
 def _explain_silence(found: SystemItems) -> dict[str, str]:
@@ -89,7 +96,7 @@ def _explain_silence(found: SystemItems) -> dict[str, str]:
 
 
 def _select_systems(
-    sources: list[FileSource], columns: SystemColumns, notes: list[str]
+    sources: list[FileSource], columns: ItemColumns, notes: list[str]
 ) -> SystemItems:
     """Return systems side by side, in one file or in several with the same columns."""
     if columns.id is not None or columns.predicted is not None:
@@ -99,10 +106,9 @@ def _select_systems(
         )
     sides = name_sides(find_column("gold", columns.gold, sources[0], notes), columns.systems)
     numbered = [] if columns.groups is None else [ROW_NUMBER_SQL]
-    labels = {*sides, CLUSTER}
+    labels, others = {*sides, CLUSTER}, find_others(columns)
     queries = [
-        select_columns(source, sides | columns.others, *numbered, labels=labels)
-        for source in sources
+        select_columns(source, sides | others, *numbered, labels=labels) for source in sources
     ]
     parts = [ItemQuery(sql, source.name) for sql, source in zip(queries, sources, strict=True)]
     return SystemItems(FileItems(sources[0].connection, parts, ordered=bool(numbered)), sides)
@@ -122,7 +128,7 @@ class _RunJoin:
         self,
         reader: FileReader,
         sources: list[FileSource],
-        columns: SystemColumns,
+        columns: ItemColumns,
         notes: list[str],
     ) -> None:
         self.gold, *self.runs = sources
@@ -135,12 +141,13 @@ class _RunJoin:
             )
         self.reader, self.columns, self.id, self.notes = reader, columns, columns.id, notes
         self.sides = {GOLD: find_column("gold", columns.gold, self.gold, notes)}
+        self.others = find_others(columns)
 
     def join(self) -> SystemItems:
         """Return the items of gold, with the labels of all runs."""
         self.notes.append(f"The gold levels are those of {self.gold.name}, the first file.")
         further = [ROW_NUMBER_SQL, "true AS in_gold", "true AS in_predicted"]
-        rows = self._check_rows(self.gold, self.sides | self.columns.others, GOLD, *further)
+        rows = self._check_rows(self.gold, self.sides | self.others, GOLD, *further)
         self._store("gold_items", f"SELECT * FROM ({rows}) ORDER BY nth", self.gold)
         systems = name_runs([run.name for run in self.runs])
         match_counts = {
@@ -195,7 +202,7 @@ class _RunJoin:
         read_rows(self.reader.connection, query, source.name)
 
 
-def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> BadInput:
+def _make_unnamed_systems_error(source: FileSource, columns: ItemColumns) -> BadInput:
     taken = {columns.gold, columns.weights, columns.groups, columns.id}
     others = [name for name in source.columns if name not in taken]
     shown = ",".join(others[-2:]) if len(others) > 1 else "a,b"

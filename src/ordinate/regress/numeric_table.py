@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.experiment.numeric_matrix import describe_single_file, read_numbers
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_column
-from ordinate.readers.numeric_matrix import describe_single_file, read_numbers
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at

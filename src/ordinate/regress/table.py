@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
+from ordinate.experiment.frame_files import write_frame
 from ordinate.models.target_scaling import is_constant
-from ordinate.readers.duckdb_connection import write_frame
 from ordinate.regress.numeric_table import read_numeric_table
 
 Floats = NDArray[np.float64]

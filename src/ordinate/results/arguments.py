@@ -8,8 +8,9 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
 from ordinate.readers.panels import count_table_systems
-from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table, take_columns
+from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table
 from ordinate.results.base import Origin
+from ordinate.results.given_columns import take_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel

@@ -10,7 +10,6 @@ import numpy as np
 from ordinate.errors import BadOption, OffScale, shorten
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric
-from ordinate.readers.tables import take_columns
 from ordinate.render.estimates import format_count, join_names
 from ordinate.results.arguments import (
     IntervalOption,
@@ -23,6 +22,7 @@ from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
 from ordinate.results.case_averages_text import MOST_NAMED
 from ordinate.results.evaluation_tables import count_tables
+from ordinate.results.given_columns import take_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
 from ordinate.scale.labels import normalize_label

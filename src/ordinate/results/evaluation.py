@@ -14,7 +14,7 @@ from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import ConfusionData, count_table
 from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
-from ordinate.readers.tables import GivenColumns, LazyTable, take_columns
+from ordinate.readers.tables import LazyTable
 from ordinate.render import Document
 from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
@@ -50,6 +50,7 @@ from ordinate.results.case_averages import (
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
+from ordinate.results.given_columns import GivenColumns, take_columns
 from ordinate.results.metric_scores import (
     Score,
     estimate_each,

@@ -26,10 +26,7 @@ from ordinate.inference.regression import (
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.readers.regression import RegressionData, sum_table
-from ordinate.readers.tables import (
-    LazyTable,
-    take_columns,
-)
+from ordinate.readers.tables import LazyTable
 from ordinate.render import Block, Document
 from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
@@ -51,6 +48,7 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
+from ordinate.results.given_columns import take_columns
 from ordinate.results.regression_items import (
     MEDIAN_BASELINE,
     RegressionItems,

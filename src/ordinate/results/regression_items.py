@@ -12,7 +12,8 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import is_resampled
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.readers.regression import require_both_bounds
-from ordinate.readers.tables import GivenColumns, refuse_unnamed_columns
+from ordinate.readers.tables import refuse_unnamed_columns
+from ordinate.results.given_columns import GivenColumns
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid

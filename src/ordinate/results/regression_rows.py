@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadValues, shorten
-from ordinate.readers.columns import RegressionColumns
+from ordinate.readers.columns import ItemColumns
+from ordinate.readers.file_formats import Watch
 from ordinate.readers.item_columns import ItemTable, read_columns
 from ordinate.readers.regression import RegressionData
 from ordinate.scale.encoding import factorize_column
@@ -23,7 +25,7 @@ class RegressionRows:
     table: ItemTable
     target: str
     predicted: str
-    columns: RegressionColumns
+    columns: ItemColumns
 
     @property
     def y(self) -> Any:
@@ -96,13 +98,18 @@ class RegressionRows:
 
 
 def read_regression_rows(
-    paths: list[str], columns: RegressionColumns, found: RegressionData, further: Sequence[str]
+    paths: list[str],
+    columns: ItemColumns,
+    found: RegressionData,
+    further: Sequence[str],
+    *,
+    watch: Watch = lambda _: nullcontext(),
 ) -> RegressionRows:
     """Read the items of files that were summed up: with numbers, a group, and a weight above 0."""
     optional = (columns.lower, columns.upper, columns.weights)
     needed = [found.target, found.predicted, *(name for name in optional if name is not None)]
     labels = [name for name in (columns.groups, columns.by) if name is not None]
-    table = read_columns(paths, [*needed, *further], columns, labels=labels)
+    table = read_columns(paths, [*needed, *further], columns, labels=labels, watch=watch)
     cells = {name: _convert_to_numbers(table[name]) for name in needed}
     mask = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
     if columns.groups is not None:

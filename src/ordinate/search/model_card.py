@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, shorten
 from ordinate.experiment.dataset import Dataset
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.frame_files import write_frame
 from ordinate.experiment.layout import (
     MODELS,
     RESULTS,
@@ -27,7 +28,6 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.manifest import Manifest, read_verified_manifest
 from ordinate.experiment.safe_files import resolve_inside
 from ordinate.metrics import find_metric
-from ordinate.readers.duckdb_connection import write_frame
 from ordinate.readers.item_columns import ItemTable, read_columns
 from ordinate.render import Document
 from ordinate.render.charts import Chart

@@ -295,6 +295,15 @@ class BatchSummary(Summary):
         axes = tuple(range(len(self.shape)))
         return self._map_by_rule(lambda rule: partial(rule.pool or np.sum, axis=axes))
 
+    def compute_sums(self, index: Array, count: int) -> Self:
+        """Return a batch of summaries, each the sum of those of this batch with its index."""
+
+        def choose(rule: FieldRule) -> Callable[[Array], Any]:
+            add_at = (np.maximum if rule == MAXIMUM else np.add).at
+            return lambda array: _sum_by_index(array, index, count, add_at)
+
+        return self._map_by_rule(choose)
+
     def sum_with_multiplicities(self, times: Array) -> Self:
         """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
         return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
@@ -329,6 +338,12 @@ def _map_arrays(change: Callable[..., Any], first: Any, *rest: Any) -> Any:
         columns = zip(first, *rest, strict=True)
         return type(first)(*(_map_arrays(change, *arrays) for arrays in columns))
     return change(first, *rest)
+
+
+def _sum_by_index(array: Array, index: Array, count: int, add_at: Any) -> Array:
+    total = np.zeros((count, *array.shape[1:]), array.dtype)
+    add_at(total, index, array)
+    return total
 
 
 def _stack_arrays(*parts: Any) -> Any:

@@ -217,22 +217,12 @@ class ConfusionMatrix(BatchSummary):
         weights, squares = self.weights * factor, self.squares * factor**2
         return replace(self, weights=weights, squares=squares, counted=False)
 
-    def compute_sums(self, index: Array, count: int) -> "ConfusionMatrix":
-        """Return a batch of matrices, each the sum of those of this batch with its index."""
-        return self.map(lambda array: _sum_by_index(array, index, count))
-
     def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "ConfusionMatrix":
         """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
         if cells.shape[-1] == len(self.scale):
             last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
             cells = np.concatenate([cells, last], -1)
         return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
-
-
-def _sum_by_index(array: Array, index: Array, count: int) -> Array:
-    total = np.zeros((count, *array.shape[1:]), array.dtype)
-    np.add.at(total, index, array)
-    return total
 
 
 def _convert_counts(values: ArrayLike, name: str) -> NDArray[np.float64]:

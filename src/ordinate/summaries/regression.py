@@ -32,6 +32,7 @@ MOMENT_POWERS = [(a, b) for a in range(HIGHEST_ORDER + 1) for b in range(HIGHEST
 ROWS_PER_BLOCK = 40_000  # which are looked at together: they fit into the cache
 ROWS_PER_SUM = 25 * ROWS_PER_BLOCK  # rows whose sums are taken about the same point
 SAMPLE_ROWS = 2_000  # of them, whose mean it is, about
+SUMS_PER_BLOCK = 1 << 14  # central sums that are moved together
 NEAR_DEVIATIONS = {
     2: 10.0,
     HIGHEST_ORDER: 1.0,
@@ -90,6 +91,25 @@ class CentralSums(NamedTuple):
         e = self.e + (other.e - self.e) * theirs / total
         first, second = self.recenter_sums(y, e), other.recenter_sums(y, e)
         return CentralSums(y, e, first.sums + second.sums)
+
+    def compute_sums(self, index: Array, count: int) -> "CentralSums":
+        """Return the sums of the items of those with an index, about their means."""
+        weight = np.bincount(index, self.weight, count)
+        first = np.zeros(count, int)  # of those with an index
+        first[index[::-1]] = np.arange(len(index))[::-1]
+
+        def find_mean(points: Array, gaps: Array) -> Array:
+            start = np.where(weight > 0, points[first], 0.0) if len(points) else weight
+            gaps = gaps + self.weight * (points - start[index])
+            return start + np.bincount(index, gaps, count) / np.where(weight > 0, weight, 1.0)
+
+        y, e = find_mean(self.y, self.sums[:, 1, 0]), find_mean(self.e, self.sums[:, 0, 1])
+        sums = np.zeros((count, *self.sums.shape[1:]))
+        for start in range(0, len(index), SUMS_PER_BLOCK):
+            block = slice(start, start + SUMS_PER_BLOCK)
+            there, near = index[block], CentralSums(*(part[block] for part in self))
+            np.add.at(sums, there, near.recenter_sums(y[there], e[there]).sums)
+        return CentralSums(y, e, sums)
 
     def scaled(self, factor: float, shift: float, powers: Array) -> "CentralSums":
         """Return the sums of values in another unit; an error is not shifted."""
@@ -189,6 +209,14 @@ class Moments(BatchSummary):
         """Return the fields of both; central sums are moved to the means of all items."""
         central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
         return super()._merge(other) | central
+
+    def compute_sums(self, index: Array, count: int) -> Self:
+        """Return a batch of sums; central sums are moved to the means of all items of each."""
+        plain = self.plain.compute_sums(index, count)
+        squared = plain
+        if not np.array_equal(self.squared.sums, self.plain.sums, equal_nan=True):
+            squared = self.squared.compute_sums(index, count)
+        return replace(super().compute_sums(index, count), plain=plain, squared=squared)
 
     def _get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the axes of the powers."""

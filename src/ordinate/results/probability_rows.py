@@ -1,6 +1,7 @@
 """Rows of probabilities of files, one column for each level, with what else is known of items."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,10 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, find_column
-from ordinate.readers.columns import LabelColumns, ProbabilityColumns
-from ordinate.readers.duckdb_connection import read_arrays
-from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.item_columns import read_labels, read_sources
-from ordinate.readers.item_query import build_number_sql, resolve_column
+from ordinate.readers.columns import ItemColumns
+from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
+from ordinate.readers.item_columns import read_cells, read_labels, read_sources
+from ordinate.readers.item_query import select_columns
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.reliability import refuse_text_cells
 from ordinate.scale import Scale
@@ -52,11 +52,16 @@ class ProbabilityData:
 
 
 def read_probability_rows(
-    path: str, fit: str | None, columns: ProbabilityColumns, scale: Scale | None = None
+    path: str,
+    fit: str | None,
+    columns: ItemColumns,
+    scale: Scale | None = None,
+    *,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     notes: list[str] = []
-    with open_sources(columns) as reader:
+    with open_sources(columns, watch) as reader:
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
         needed = (columns.gold is not None and fit is None, True)
         gold = [
@@ -109,15 +114,13 @@ def _find_gold(
 
 def _read_numbers(sources: list[FileSource], names: Sequence[str]) -> Floats:
     """Return columns of numbers, nan where a cell is empty."""
-    found = []
-    for source in sources:
-        raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
-        rows = f"SELECT {raw} FROM {source.sql}"
-        refuse_text_cells(source.connection, rows, tuple(names), source.name)
-        numbers = ", ".join(build_number_sql(f"p{k}") for k in range(len(names)))
-        arrays = read_arrays(source.connection, f"SELECT {numbers} FROM ({rows})", source.name)
-        found.append(np.stack([arrays[f"p{k}"] for k in range(len(names))], axis=1))
-    return np.concatenate(found)
+    columns = list(read_cells(sources, names).values())
+    if any(isinstance(column, list) for column in columns):
+        roles = {f"p{k}": name for k, name in enumerate(names)}
+        for source in sources:
+            rows = select_columns(source, roles, labels=())
+            refuse_text_cells(source.connection, rows, tuple(names), source.name)
+    return np.stack(columns, axis=1)
 
 
 def _check_rows(
@@ -140,11 +143,15 @@ class ProbabilityItems:
 
 
 def read_probability_items(
-    paths: list[str], columns: LabelColumns, scale: Scale | None = None
+    paths: list[str],
+    columns: ItemColumns,
+    scale: Scale | None = None,
+    *,
+    watch: Watch = lambda _: nullcontext(),
 ) -> ProbabilityItems:
     """Read gold levels, probabilities, and what else is named, an item at a time."""
     notes: list[str] = []
-    with open_sources(columns) as reader:
+    with open_sources(columns, watch) as reader:
         sources = reader.describe_files(paths)
         gold = find_column("gold", columns.gold, sources[0], notes)
         named = expand_columns(columns.probabilities, sources[0], scale)

@@ -2,24 +2,21 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
 from ordinate.readers.duckdb_connection import MEMORY_LIMIT
-from ordinate.readers.file_formats import FileReader, FileSource, TextLayout, read_cells
-from ordinate.readers.irregular_lines import format_excerpt
+from ordinate.readers.file_formats import FileReader, FileSource, TextLayout
+from ordinate.readers.irregular_lines import NO_QUOTES, format_excerpt, list_records
 from ordinate.readers.item_query import build_key_sql, build_label_sql
 
 MOST_FILES_NAMED = 3
-NO_QUOTES = "The quotes of this file are characters like others, it seems: pass --quote none."
 LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
 
 
 def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
     """Return the message of an error, with the flag that helps, if there is one."""
-    if not reader.options.has_flags:
-        return str(problem)
     if not isinstance(problem, BadFile) or problem.column is not None:
         return f"{problem}{_find_remedy(problem, reader)}"
     if "not enough memory" in str(problem):
@@ -136,9 +133,9 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
     text = reader.texts.get(problem.file)
     if text is None or "--encoding" in str(problem):
         return str(problem)
-    records = _list_records(text, quoted=reader.quoted, strict=True)
+    records = list_records(text, quoted=reader.quoted, strict=True)
     begin, row = next((x for x in records if not _is_regular(x[1], text)), (0, None))
-    fits_without_quotes = all(_is_regular(x, text) for _, x in _list_records(text, quoted=False))
+    fits_without_quotes = all(_is_regular(x, text) for _, x in list_records(text, quoted=False))
     # Where a text is too long for Python's module, it may be nothing but long.
     is_long = isinstance(row, csv.Error) and "field limit" in str(row) and not fits_without_quotes
     if row is None or is_long or isinstance(row, UnicodeDecodeError):
@@ -157,51 +154,3 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
 
 def _is_regular(row: "list[str] | Exception", text: TextLayout) -> bool:
     return isinstance(row, list) and len(row) == len(text.names)
-
-
-def _list_records(
-    text: TextLayout, *, quoted: bool, strict: bool = False
-) -> "Iterator[tuple[int, list[str] | Exception]]":
-    """Yield the records of a text, up to one that cannot be read, and the lines where they begin.
-
-    Nothing stands in an empty line.
-    """
-    begin = 1
-    with text.path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = read_cells(lines, text.delimiter, quoted=quoted, strict=strict)
-        try:
-            for row in rows:
-                if row:
-                    yield begin, row
-                begin = rows.line_num + 1
-        except (csv.Error, UnicodeDecodeError) as problem:
-            yield begin, problem
-
-
-# --- quotes that swallow lines -------------------------------------------------------------------
-
-
-def refuse_stray_quotes(reader: FileReader, source: FileSource, text: TextLayout) -> None:
-    """Refuse a file whose quotes hold whole rows: a quote began one text, and another ended it.
-
-    Such a text has as many tabs as the rows in it. With other delimiters that may be by chance.
-    """
-    if text.delimiter != "\t" or len(text.names) < 2:
-        return
-    tabs = len(text.names) - 1
-    swallowed = " OR ".join(
-        f"(contains({sql}, chr(10)) AND {_count_sql(sql, 9)} = {tabs} * {_count_sql(sql, 10)})"
-        for sql in source.columns.values()
-    )
-    for (row,) in source.read("row_number() OVER ()", f"QUALIFY {swallowed} LIMIT 1"):
-        header = 0 if reader.options.columns else 1
-        *_, (line, _) = islice(_list_records(text, quoted=True), row + header)
-        raise BadFile(
-            f"{source.name}: the record that begins in line {line} has a text in quotes that holds "
-            f"whole rows. {NO_QUOTES} If they are right, pass --quote double.",
-            source.name,
-        )
-
-
-def _count_sql(text: str, character: int) -> str:
-    return f"(length({text}) - length(replace({text}, chr({character}), '')))"

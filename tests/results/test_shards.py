@@ -12,8 +12,8 @@ from ordinate.cli.main import main
 from ordinate.errors import BadInput
 from ordinate.readers.confusion import count_table
 from ordinate.readers.panels import count_table_systems
-from ordinate.readers.shards import merge_shards, write_shard
 from ordinate.readers.tables import open_table
+from ordinate.results.shards import merge_shards, write_shard
 
 NAMES = {"gold": "level", "predicted": "guess", "by": "language", "groups": "writer"}
 FIELDS = ("matrix", "groups", "second_rater")

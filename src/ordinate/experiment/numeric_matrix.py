@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.duckdb_connection import read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_column
@@ -66,8 +65,8 @@ def read_matrix(
 
 def _have_single_precision(source: FileSource, columns: Iterable[str]) -> bool:
     """Tell whether all columns are of single precision, as embeddings often are."""
-    query = f"DESCRIBE SELECT {', '.join(columns)} FROM {source.sql}"
-    return all(row[1] == "FLOAT" for row in read_rows(source.connection, query, source.name))
+    rows = source.read(", ".join(f"typeof({sql})" for sql in columns), "LIMIT 1")
+    return bool(rows) and set(rows[0]) == {"FLOAT"}
 
 
 def read_numbers(

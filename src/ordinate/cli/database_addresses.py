@@ -1,0 +1,74 @@
+"""Databases by their addresses: --sql URL, whose password is in no message."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
+from ordinate.readers.duckdb_connection import import_duckdb
+
+
+@contextmanager
+def connect_database(url: str) -> Iterator[Any]:
+    """Give a connection that reads a database; its password is in no message."""
+    kind, _, place = url.partition("://")
+    if kind not in CONNECTORS or not place:
+        raise BadOption(
+            f"{shorten(hide_password(url))} is no address of a database that can be read: "
+            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, connect in Python: "
+            "ordinate.evaluate_sql(connection, query, …)."
+        )
+    try:
+        connection = CONNECTORS[kind](url, place.removeprefix("/"))
+    except MissingExtra:
+        raise
+    except Exception as problem:  # noqa: BLE001 - any driver, each with errors of its own
+        password = urlsplit(url).password
+        reason = " ".join(str(problem).split())[:300].rstrip(".")
+        reason = reason.replace(password, "…") if password else reason
+        raise BadInput(f"{hide_password(url)} cannot be opened: {reason}.") from None
+    with closing(connection):
+        yield connection
+
+
+def hide_password(url: str) -> str:
+    """Return an address without the password.
+
+    >>> hide_password("postgresql://ann:secret@host:5432/essays")
+    'postgresql://ann@host:5432/essays'
+    """
+    return re.sub(r"://([^:/@]*):.*@", r"://\1@", url)
+
+
+def _connect_sqlite(url: str, path: str) -> Any:
+    import sqlite3
+
+    del url
+    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _connect_duckdb(url: str, path: str) -> Any:
+    del url
+    return import_duckdb().connect(str(Path(path)), read_only=True)
+
+
+def _connect_postgres(url: str, path: str) -> Any:
+    del path
+    try:
+        from psycopg import connect
+    except ImportError:
+        raise MissingExtra(
+            "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
+        ) from None
+    return connect(url)
+
+
+CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {
+    "sqlite": _connect_sqlite,
+    "duckdb": _connect_duckdb,
+    "postgresql": _connect_postgres,
+    "postgres": _connect_postgres,
+}

@@ -1,0 +1,39 @@
+"""The columns of training data, by what they hold."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ordinate.readers.columns import Delimiter, Encoding, FileOptions
+from ordinate.settings import Setting
+
+BY_NAME = "by its name"
+
+
+def _declare_column(flag: str, help_: str, default: str | None = None) -> Setting:
+    return Setting(help_, metavar="COL", default=default, flag=flag)
+
+
+@dataclass(frozen=True)
+class DataColumns:
+    """Which columns hold what, and how text files are written; None is recognised by its name.
+
+    `group` is a column of items that belong together (writers, topics); without it there is none.
+    """
+
+    label: Annotated[
+        str | None, _declare_column("--label-column", "column of the levels", BY_NAME)
+    ] = None
+    text: Annotated[
+        str | None, _declare_column("--text-column", "column of the texts", BY_NAME)
+    ] = None
+    id: Annotated[str | None, _declare_column("--id-column", "column of the ids", BY_NAME)] = None
+    group: Annotated[
+        str | None, _declare_column("--group-column", "column of clusters of items (writers, …)")
+    ] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+    @property
+    def file_options(self) -> FileOptions:
+        """How text files are written."""
+        return FileOptions(delimiter=self.delimiter, encoding=self.encoding)
