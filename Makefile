@@ -42,7 +42,7 @@ $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 # A stop of the tour: what is asked, the command, its report.
 define tour
 	@printf '\n%s\n\n$$ ordinate %s\n\n' $(1) "$(2)"
-	@cd $(DEMO) && $(CURDIR)/$(BIN)/ordinate $(2)
+	@cd $(DEMO) && $(abspath $(BIN))/ordinate $(2)
 endef
 
 demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shipped examples

@@ -129,8 +129,13 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     right = float((gold == np.searchsorted([600, 700], p, side="right")).mean())
     assert found["levels"]["metrics"]["accuracy"]["value"] == pytest.approx(right)
     text = run(*ASKED, *further, *more).out
-    for title in ("Prediction intervals", "By prediction", "Largest errors", "As levels"):
+    for title in ("Prediction intervals", "By prediction", "Largest errors", "Confusion matrix"):
         assert title in text
+    verdict, _, rest = text.partition("\nMetrics\n")
+    assert compared["conclusions"]["rmse"] in " ".join(verdict.split())
+    for answer in ("The predictions are ", "As levels: "):
+        assert answer in " ".join(verdict.split())
+        assert answer not in " ".join(rest.split())
 
 
 def test_a_limit_fails_a_run():
@@ -469,7 +474,7 @@ def test_large_errors_of_a_file_are_those_of_its_columns():
     columns = _columns()
     found = _json("--by", "family", "--compare-with", "other")
     wanted = evaluate_regression(columns["density"], columns["predicted"], by=columns["family"])
-    assert found["tails"].pop("assumption").startswith("The studentised intervals of rmse, r2")
+    assert found["tails"].pop("assumption").startswith("Studentised intervals of squared errors")
     parts = [(found["tails"], wanted), (found["by"]["a"]["tails"], wanted.by["a"])]
     for one, other in [*parts, (found["comparison"]["tails"]["predicted"], wanted)]:
         assert one["undefined"] == other.tails.undefined
@@ -524,7 +529,7 @@ def test_one_value_is_one_value(here):
     _write(here / "dens.csv", _columns(1))
     text = run(*ASKED, "--metrics", "rmse,nrmse").out
     assert text.startswith("1 item\n")
-    assert "Relative metrics" in text
+    assert "- nrmse is RMSE/σ." in text
 
 
 def test_a_limit_on_another_metric_of_intervals_is_judged():

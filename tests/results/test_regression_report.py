@@ -23,7 +23,7 @@ from ordinate.errors import (
 )
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import NO_ERROR_NOTE
-from ordinate.render import RENDERERS, render
+from ordinate.render import RENDERERS, Grid, render
 from ordinate.results.regression import (
     DEFAULT_METRICS,
     RegressionEvaluation,
@@ -262,8 +262,15 @@ def test_the_text_report_is_one_call():
     text = regression_report(y, p, unit="kg/m³", by=["a", "b"] * 150)
     assert text == str(evaluate_regression(y, p, unit="kg/m³", by=["a", "b"] * 150))
     assert text.startswith("300 items, target in kg/m³\n")
-    assert "Relative metrics: the error beside σ or a baseline" in text
+    assert "r2 is R², 1 - RMSE²/σ², the share of the variance that is explained;" in words(text)
     assert "No interval for max_error: no method covers it." in words(text)
+
+
+def test_all_that_is_said_beside_tables_is_the_verdict_or_a_note():
+    document = evaluate_regression(*heavy(), by=["a", "b"] * 150).document()
+    verdict, *others = document.list_body()
+    assert verdict == document.verdict
+    assert all(isinstance(block, Grid) for block in others)
 
 
 def test_reports_do_not_change():

@@ -196,22 +196,23 @@ def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
     y, p = heavy()
     result = evaluate_regression(y, p, ["rmse", "mae", "skill"])
     text = " ".join(str(result).split())
-    assert "The studentised intervals of rmse and skill assume independent items and a" in text
+    assert "- Studentised intervals of squared errors (rmse, r2 and their like) assume" in text
     assert "Hill index below 3" in text
     assert (
         "95 % studentised intervals covered 93 to 97 % with normal errors, 77 to 97 % with a"
         in text
     )
     assumption = result.to_dict()["tails"]["assumption"]
-    assert assumption in text
+    assert assumption in " ".join(result.document().notes)
     assert [row["note"] for row in result.rows() if row["metric"] == "assumption"] == [assumption]
     student = " ".join(str(evaluate_regression(y, p, "rmse", interval=STUDENT)).split())
-    assert "The Student's t interval of rmse assumes independent items" in student
+    assert "Student's t intervals of squared errors (rmse, r2 and their like) assume" in student
     assert "95 % Student's t intervals covered 93 to 96 % with normal errors" in student
     assert "(the default for 20 to 100,000 of them, without clusters, in up to 20" in student
     clustered = evaluate_regression(y, p, "r2", groups=np.arange(len(y)) % 50)
     told = " ".join(str(clustered).split())
-    assert "The jackknife interval of r2 assumes independent clusters" in told
+    assert "Jackknife intervals of squared errors (rmse, r2 and their like) assume" in told
+    assert "assume independent clusters and a sample" in told
     assert "nominal 95 % jackknife intervals of rmse covered 82 to 89 %." in told
     light = evaluate_regression(*heavy(freedom=50), interval=FEW)
     assert "Warning" not in str(light)
@@ -245,7 +246,7 @@ def test_comparisons_warn_of_the_models_whose_errors_are_heavy():
     assert "the largest errors of heavy fall off so slowly" in text
     stored = json.loads(result.to_json())
     assert stored["tails"]["light"]["kurtosis"] == pytest.approx(3.0, abs=0.5)
-    assert stored["tails_assumption"] in text
+    assert stored["tails_assumption"] in " ".join(result.document().notes)
     assert compare_regression(y, {"a": p, "b": light}, "mae").to_dict()["tails_assumption"] is None
     names = {row["metric"] for row in result.list_tables()["tails"]}
     assert names == {*result.tails["light"].figures}

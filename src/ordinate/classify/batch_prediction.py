@@ -193,8 +193,10 @@ def predict(
     if isinstance(data, str | Path):
         items = load_data_items(experiment, tuned, str(data))
         return predict_items(tuned, items).predictions
-    frame = {"text": list(data)} if isinstance(data, list | tuple) else data
-    with write_frame(frame) as path:
+    if isinstance(data, list | tuple):  # which has no ids, whatever the columns are called
+        data = {experiment.columns.text or "text": list(data)}
+        experiment = replace(experiment, columns=replace(experiment.columns, id=None))
+    with write_frame(data) as path:
         return predict_items(tuned, load_data_items(experiment, tuned, str(path))).predictions
 
 

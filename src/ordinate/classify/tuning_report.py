@@ -138,9 +138,7 @@ class ClassificationReport(TaskReport):
         header = ("data", "decision rule", "n", *self.value_header)
         title = "The winner by the decision rule, cross-validated and on data that selected nothing"
         optional = ("flag", "chance", "n", "best constant")
-        grid = Grid(title, header, rows, left=2, optional=optional)
-        notes = [f"{one.name}: {note}" for one in result.tests for note in one.notes]
-        return [grid.drop_empty_columns(), *notes]
+        return [Grid(title, header, rows, left=2, optional=optional).drop_empty_columns()]
 
     def list_test_charts(self, result: "TuningResult") -> list[Chart]:
         """Return where the levels of the winner lie beside gold, on each test."""

@@ -26,6 +26,7 @@ from ordinate.cli.options import (
     find_clusters,
     is_read_once,
     list_inputs,
+    parse_intervals,
     parse_metric_value,
     parse_scale,
     read_renamed_labels,
@@ -464,16 +465,11 @@ def _name_cases(options: argparse.Namespace, names: Sequence[str]) -> "Cases | N
 
 
 def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
-    from ordinate.inference import ConfidenceIntervals
-
-    given = collect_given(options, IntervalOptions)
-    if given.get("level", ...) is None:
-        return None
     method = options.interval_method
     stratified = method is not None and method.startswith(STRATIFIED)
     if stratified:
         method = method.removeprefix(STRATIFIED).removeprefix("-") or None
-    return ConfidenceIntervals(**given, method=method, stratified=stratified)
+    return parse_intervals(options, method=method, stratified=stratified)
 
 
 def _parse_threshold(text: str) -> "tuple[Metric, float]":

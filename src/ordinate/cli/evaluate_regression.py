@@ -18,6 +18,7 @@ from ordinate.cli.options import (
     add_threshold_option,
     check_thresholds,
     is_read_once,
+    parse_intervals,
     parse_metric_value,
     write_report,
 )
@@ -161,7 +162,8 @@ def _evaluate_files(
     known = {metric.expression for metric in metrics}
     metrics += [m for m in required if m.summary is Moments and m.expression not in known]
     bounds = [m for m in required if m.summary is not Moments]
-    how, training = _parse_intervals(options), _parse_normalization(options)
+    how = parse_intervals(options, method=options.interval_method)
+    training = _parse_normalization(options)
     run = _RegressionRun(options, training, how, metrics, bounds)
     result, items = run.evaluate_files(options.files, _parse_columns(options), run.further())
     parts = [] if items is None else run.build_item_parts(result, items)
@@ -215,7 +217,7 @@ def _refuse_streams(options: argparse.Namespace) -> None:
 
 
 def _resamples_on_request(options: argparse.Namespace) -> bool:
-    return bool(options.interval_method == STUDENTIZED and _parse_intervals(options))
+    return options.interval_method == STUDENTIZED and parse_intervals(options) is not None
 
 
 def parse_edges(text: str) -> list[float]:
@@ -259,15 +261,6 @@ def _find_scores(result: "RegressionEvaluation", metric: "Metric") -> Any:
 def _get_alpha(options: argparse.Namespace) -> float:
     """Return the share of targets that prediction intervals should leave out."""
     return ALPHA if options.alpha is None else float(options.alpha)
-
-
-def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
-    from ordinate.inference import ConfidenceIntervals
-
-    given = collect_given(options, IntervalOptions)
-    if given.get("level", ...) is None:
-        return None
-    return ConfidenceIntervals(**given, method=options.interval_method)
 
 
 def _parse_normalization(options: argparse.Namespace) -> "Normalization | None":
@@ -441,7 +434,8 @@ class _RegressionRun:
         return parts
 
     def _build_residuals(self, items: "RegressionRows") -> _ReportPart:
-        from ordinate.render import Document
+        from dataclasses import replace
+
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -455,8 +449,9 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        notes = (NOT_GROUPED_NOTE,) if grouped else ()
-        document = Document("Residuals", (found.document(),), notes=notes)
+        document = found.document()
+        if grouped:
+            document = replace(document, notes=(*document.notes, NOT_GROUPED_NOTE))
         return _ReportPart("residuals", found, [document])
 
     def _build_comparison(self, items: "RegressionRows") -> _ReportPart:
@@ -488,7 +483,8 @@ class _RegressionRun:
         origin = result.origin
         found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
         document = found.document()
-        return _ReportPart("levels", found, [f"As levels: {document.title}.", document])
+        document = replace(document, verdict=f"As levels: {document.verdict}")
+        return _ReportPart("levels", found, [f"{document.title}.", document])
 
     def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
         """Return the shifted test set beside this one; it has targets of its own."""

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, add_flags, collect_given
+from ordinate.cli.flags import InputPath, add_flags
 from ordinate.cli.options import (
     IntervalOptions,
     add_command,
@@ -11,6 +11,7 @@ from ordinate.cli.options import (
     add_metrics_option,
     add_output_options,
     parse_comparison_settings,
+    parse_intervals,
     write_report,
 )
 
@@ -74,10 +75,8 @@ def _report(options: argparse.Namespace) -> "Evaluation | Comparison":
 
 def _evaluate(options: argparse.Namespace, found: "ConfusionData", metrics: Any) -> "Evaluation":
     from ordinate.cli.progress import show_share
-    from ordinate.inference import ConfidenceIntervals
     from ordinate.results.evaluation import evaluate_data
 
-    given = collect_given(options, IntervalOptions)
-    interval = None if given.get("level", ...) is None else ConfidenceIntervals(**given)
+    intervals = parse_intervals(options)
     with show_share("evaluating") as progress:
-        return evaluate_data(found, metrics, interval=interval, progress=progress)
+        return evaluate_data(found, metrics, interval=intervals, progress=progress)

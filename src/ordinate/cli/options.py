@@ -22,6 +22,7 @@ from ordinate.settings import Level, Resamples, Seed, list_settings
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
+    from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
     from ordinate.readers.panels import PanelData
     from ordinate.results.comparison_settings import ComparisonSettings
@@ -361,6 +362,18 @@ def open_experiment(options: argparse.Namespace) -> "Experiment":
     return Experiment.open(
         options.experiment, features_dir=options.features_base_dir, columns=columns
     )
+
+
+def parse_intervals(
+    options: argparse.Namespace, *, method: Any = None, stratified: bool = False
+) -> "ConfidenceIntervals | None":
+    """Return the settings of confidence intervals, None for none."""
+    from ordinate.inference import ConfidenceIntervals
+
+    given = collect_given(options, IntervalOptions)
+    if given.get("level", ...) is None:
+        return None
+    return ConfidenceIntervals(**given, method=method, stratified=stratified)
 
 
 def parse_comparison_settings(options: argparse.Namespace, **further: Any) -> "ComparisonSettings":

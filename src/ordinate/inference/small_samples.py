@@ -49,11 +49,6 @@ def score_interval(share: Array, n: Array, reach: ArrayLike) -> tuple[Array, Arr
     return np.where(share == 0, 0.0, low)[()], np.where(share == 1, 1.0, high)[()]
 
 
-def find_rare_levels(matrix: ConfusionMatrix) -> list[str]:
-    """Return the names of the gold levels with some items, but few."""
-    return [name for name, rare in zip(matrix.scale.names, are_rare(matrix), strict=True) if rare]
-
-
 def are_rare(matrix: ConfusionMatrix) -> Array:
     """Tell which gold levels [..., K] have some items, but few."""
     known = matrix.gold if matrix.has_integer_weights else matrix.items.sum(axis=-1)

@@ -254,10 +254,6 @@ class ModelTypes(dict[str, type[M]]):
             f"{suggest_names(name, list(self))}"
         )
 
-    def list_available(self) -> tuple[str, ...]:
-        """Return the names of those whose libraries are installed."""
-        return tuple(name for name, each in self.items() if not each.list_missing_libraries())
-
     def load(self, folder: Path) -> M:
         """Return the model saved in a folder; the caller has verified the manifest over it."""
         path = folder / FACTS_FILE

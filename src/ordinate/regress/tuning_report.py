@@ -18,7 +18,7 @@ from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.residuals import analyse_residuals
 from ordinate.search.tuning_result import HeldOutResult, TaskReport
-from ordinate.search.tuning_text import build_summary_blocks
+from ordinate.search.tuning_text import build_summary_grid
 
 if TYPE_CHECKING:
     from ordinate.search.tuning_result import TuningResult
@@ -162,13 +162,10 @@ class RegressionReport(TaskReport):
 
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
         """Return what matters most, and all finalists on rows that chose none of them."""
-        blocks = build_summary_blocks(result.summarize())
+        blocks: list[str | Grid] = [build_summary_grid(result.summarize())]
         titles = {one.name: one.title for one in result.finalists}
         for test in result.tests:
-            blocks += [self._describe_coverage(test), *test.notes]
-            if test.n < FEW_CLUSTERS:
-                few = f"Fewer than {FEW_CLUSTERS} rows leave the confidence intervals"
-                blocks.append(f"{few} of {test.name} unsure.")
+            blocks.append(self._describe_coverage(test))
             if test.comparison is None:
                 continue
             rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -225,6 +222,12 @@ class RegressionReport(TaskReport):
         return [
             *([blend] if result.ensemble and self.settings.blend == "auto" else []),
             f"Confidence intervals take {units} as independent, and the model as given.",
+            *(
+                f"Fewer than {FEW_CLUSTERS} rows leave the confidence intervals of {one.name} "
+                "unsure."
+                for one in result.tests
+                if one.n < FEW_CLUSTERS
+            ),
             self._describe_final_fit(apart=result.source.apart, grouped=grouped),
         ]
 

@@ -105,6 +105,18 @@ class Document:
             elif block:
                 yield block
 
+    def answer_first(self) -> "Document":
+        """Return the report with the verdicts of its sections at its head, not in their places."""
+        sections = [b for b in self.blocks if isinstance(b, Document)]
+        blocks = [replace(b, verdict="") if isinstance(b, Document) else b for b in self.blocks]
+        further = [section.verdict for section in sections if section.verdict]
+        return replace(
+            self,
+            blocks=tuple(blocks),
+            verdict=" ".join([self.verdict, *further]),
+            verdicts={name: " ".join([said, *further]) for name, said in self.verdicts.items()},
+        )
+
     def list_notes(self) -> list[str]:
         """Return the notes of the whole report, each once."""
         sections = [b for b in self.blocks if isinstance(b, Document)]

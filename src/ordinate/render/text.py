@@ -138,7 +138,7 @@ class _Column:
 
 def _drop_digits(match: re.Match[str]) -> str:
     value = float(match[0])
-    return f"{value:.2f}" if value >= 0.01 or value == 0 else match[0]
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else match[0]  # p-values, say
 
 
 def _render_grid(

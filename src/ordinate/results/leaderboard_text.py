@@ -281,7 +281,7 @@ def _make_pairs_grid(result: "Comparison", board: Leaderboard) -> Grid:
     against = family.get(str(result.settings.against), f"each against {result.settings.against}")
     title = f"Differences in {board.metric.expression} ({against}, "
     title += f"{CORRECTION_NAMES[result.settings.correction]})"
-    return Grid(title, header, rows, left=2, optional=("p",))
+    return Grid(title, header, rows, left=2, optional=("p", "adjusted p"))
 
 
 def _make_pair_row(pair: PairDifference, *, margin: bool) -> tuple[Cell, ...]:

@@ -218,7 +218,8 @@ class RegressionEvaluation(Result):
                 | {"direction": m.direction, "unit": self.get_unit(m)}
                 for m in self.selected
             },
-            "tails": self.tails.to_dict() | {"assumption": describe_tail_assumptions(self)},
+            "tails": self.tails.to_dict()
+            | {"assumption": " ".join(describe_tail_assumptions(self)) or None},
             "baselines": to_plain(self.baselines),
             "targets": to_plain({"mean": float(summary.plain.y), "sigma": self.sigma}),
             "normalization": training and {"mean": training.mean, "std": training.std},

@@ -134,11 +134,11 @@ class RegressionComparison(Result):
             "differences": self._list_differences(),
             "correction": "holm",
             "tails": to_plain(self.tails),
-            "tails_assumption": self.describe_tail_assumptions(),
+            "tails_assumption": " ".join(self.describe_tail_assumptions()) or None,
             "conclusions": dict(self.conclusions),
         }
 
-    def describe_tail_assumptions(self) -> str | None:
+    def describe_tail_assumptions(self) -> list[str]:
         """Say what the intervals of squared errors assume."""
         first, clusters = next(iter(self.models.values())), self.groups is not None
         return describe_assumptions(self.selected, first, self.tails, clusters=clusters)
@@ -193,8 +193,8 @@ class RegressionComparison(Result):
             for row in found.rows(self.unit)
             if row["metric"] not in {"rmse", "mae"}
         ]
-        assumption = self.describe_tail_assumptions()
-        rows += [] if assumption is None else [{"metric": "assumption", "note": assumption}]
+        if assumption := " ".join(self.describe_tail_assumptions()):
+            rows.append({"metric": "assumption", "note": assumption})
         return align_columns([row | {"n": self.n} for row in rows])
 
     def document(self) -> Document:

@@ -8,6 +8,7 @@ from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import NO_INTERVAL_NOTE
 from ordinate.metrics import Metric
 from ordinate.render import Document, Grid
+from ordinate.render.document import Cell
 from ordinate.render.estimates import (
     describe_clusters,
     format_count,
@@ -47,12 +48,15 @@ def describe_comparison(result: "RegressionComparison") -> Document:
             *left_out,
             " ".join(others),
             make_model_tails_grid(result.tails),
-            describe_undefined_tails(result.tails),
-            result.describe_tail_assumptions() or "",
         ),
         verdict=first,
         verdicts=result.conclusions,
-        notes=(*_describe_uncertainty(result), _explain_columns(result)),
+        notes=(
+            *describe_undefined_tails(result.tails),
+            *_describe_uncertainty(result),
+            *result.describe_tail_assumptions(),
+            _explain_columns(result),
+        ),
     )
 
 
@@ -164,25 +168,25 @@ def _describe_uncertainty(result: "RegressionComparison") -> list[str]:
 
 
 def _make_difference_grids(result: "RegressionComparison") -> list[Grid]:
+    """Return the differences of the pairs, a grid for each metric."""
     level = (format_interval_head(result.level),) if result.has_intervals else ()
-    header = ("metric", "first", "second", "difference", *level)
-    rows = tuple(
-        (
-            pair.metric,
-            pair.first,
-            pair.second,
-            format_number(pair.estimate.value),
-            *((format_estimate_interval(pair.estimate),) if result.has_intervals else ()),
-            format_p_value(pair.p),
-            format_p_value(pair.p_adjusted),
-            pair.verdict,
+    header = ("first", "second", "difference", *level, "p", "adjusted p", "the first is")
+    rows: dict[str, list[tuple[Cell, ...]]] = {}
+    for pair in result.differences[:MOST_PAIRS]:
+        interval = (format_estimate_interval(pair.estimate),) if result.has_intervals else ()
+        row = (pair.first, pair.second, format_number(pair.estimate.value), *interval)
+        tested = (format_p_value(pair.p), format_p_value(pair.p_adjusted), pair.verdict)
+        rows.setdefault(pair.metric, []).append((*row, *tested))
+    return [
+        Grid(
+            f"Differences in {metric} on the same items, first less second",
+            header,
+            tuple(of_metric),
+            left=2,
+            optional=("p", "adjusted p"),
         )
-        for pair in result.differences[:MOST_PAIRS]
-    )
-    title = "Differences on the same items, first less second"
-    header = (*header, "p", "adjusted p", "the first is")
-    grid = Grid(title, header, rows, left=3, optional=("p",))
-    return [grid] if rows else []
+        for metric, of_metric in rows.items()
+    ]
 
 
 def _explain_columns(result: "RegressionComparison") -> str:

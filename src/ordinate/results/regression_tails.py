@@ -112,15 +112,15 @@ class ErrorTails(Serializable):
         """Whether the largest errors fall off so slowly that squares may have no variance."""
         return self.hill_index < HEAVY_HILL_INDEX
 
-    def rows(self, unit: str | None, assumption: str | None = None) -> list[Record]:
+    def rows(self, unit: str | None, assumptions: Sequence[str] = ()) -> list[Record]:
         """Return one flat record for each figure, and one for what intervals assume."""
         rows: list[Record] = [
             {"part": "tails", "metric": name, "value": value}
             | {"unit": unit if name in UNIT_FIGURES else None, "note": self.undefined.get(name)}
             for name, value in self.figures.items()
         ]
-        if assumption is not None:
-            rows.append({"part": "tails", "metric": "assumption", "note": assumption})
+        if assumptions:
+            rows.append({"part": "tails", "metric": "assumption", "note": " ".join(assumptions)})
         return rows
 
 
@@ -250,16 +250,16 @@ def _format_figure(tails: ErrorTails, name: str) -> Cell:
     return format_percent(value) if name in SHARE_FIGURES else format_number(value)
 
 
-def describe_undefined_tails(tails: Mapping[str, ErrorTails]) -> str:
+def describe_undefined_tails(tails: Mapping[str, ErrorTails]) -> list[str]:
     """Say why figures have no value, where they have none."""
     found: dict[tuple[str, str], list[str]] = {}
     for model, each in tails.items():
         for name, why in each.undefined.items():
             found.setdefault((TITLES[name], why), []).append(model)
-    return " ".join(
-        f"No {title}{f' for {join_names(models)}' if any(models) else ''}: {why}."
+    return [
+        f"No {title}{f' for {join_names(models)}' if len(models) < len(tails) else ''}: {why}."
         for (title, why), models in found.items()
-    )
+    ]
 
 
 def describe_assumptions(
@@ -268,7 +268,7 @@ def describe_assumptions(
     tails: Mapping[str, ErrorTails],
     *,
     clusters: bool = False,
-) -> str | None:
+) -> list[str]:
     """Say what intervals of squared errors assume, how they covered, and where that is doubtful.
 
     `tails` are those of each model, or of a single one, without a name.
@@ -276,14 +276,13 @@ def describe_assumptions(
     own = {m.expression: estimates[m.expression].method for m in selected if m.name in SQUARED}
     names = [name for name, method in own.items() if method is not None]
     if not names:
-        return None
+        return []
     method = STUDENTIZED if STUDENTIZED in own.values() else own[names[0]] or ""
-    who = "interval of {} assumes" if len(names) == 1 else "intervals of {} assume"
     assumption = (
-        f"The {KINDS.get(method, '')}{who.format(join_names(names))} independent "
-        f"{'clusters' if clusters else 'items'} "
-        "and a sample that already holds errors as large as those to come. No figure here "
-        "certifies that: a sample whose interval misses has often not met its large error yet."
+        f"{KINDS.get(method, '')}intervals of squared errors (rmse, r2 and their like) assume "
+        f"independent {'clusters' if clusters else 'items'} and a sample that already holds errors "
+        "as large as those to come. No figure here certifies that: a sample whose interval misses "
+        "has often not met its large error yet."
     )
     describe = _describe_cluster_coverage if clusters else _describe_measured_coverage
     sentences = [assumption, describe(method)]
@@ -295,7 +294,7 @@ def describe_assumptions(
             f"{HEAVY_HILL_INDEX:g}) that squared errors may have no variance: rely on mae, and on "
             "percentiles of the errors."
         )
-    return " ".join(sentences)
+    return [sentence[0].upper() + sentence[1:] for sentence in sentences]
 
 
 def _describe_measured_coverage(method: str) -> str:

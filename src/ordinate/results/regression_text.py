@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ordinate.results.regression import RegressionEvaluation
 
 SHARE_TEXTS = {
-    "r2": "R² = 1 - RMSE²/σ²: the share of the variance that is explained",
-    "relative_accuracy": "1 - RMSE/σ: not R²",
+    "r2": "R², 1 - RMSE²/σ², the share of the variance that is explained",
+    "relative_accuracy": "1 - RMSE/σ, not R²",
     "nrmse": "RMSE/σ",
-    "skill": "1 - RMSE/baseline RMSE: the improvement over the constant prediction",
+    "skill": "1 - RMSE/baseline RMSE, the improvement over the constant prediction",
 }
 METHOD_NAMES = {
     "delta": "the delta method",
@@ -54,26 +54,31 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         _make_metrics_grid(
             result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
         ),
-        *_make_share_grids(result),
         make_tails_grid(result.tails, result.unit),
-        describe_undefined_tails({"": result.tails}),
-        describe_tail_assumptions(result) or "",
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
         *_describe_prediction_intervals(result),
         *_make_subgroup_grids(result),
         *result.sections,
     ]
+    notes = [
+        _explain_shares(result),
+        _describe_sigmas(result),
+        *describe_undefined_tails({"": result.tails}),
+        *_describe_uncertainty(result),
+        *describe_tail_assumptions(result),
+        *_describe_source(result),
+    ]
     return Document(
         f"{format_count(result.summary.n)}{unit}",
         tuple(blocks),
         verdict=_state_metric(result, result.selected[0]),
         verdicts={m.expression: _state_metric(result, m) for m in result.selected},
-        notes=(_describe_sigmas(result), *_describe_uncertainty(result), *_describe_source(result)),
-    )
+        notes=tuple(notes),
+    ).answer_first()
 
 
-def describe_tail_assumptions(result: "RegressionEvaluation") -> str | None:
+def describe_tail_assumptions(result: "RegressionEvaluation") -> list[str]:
     """Say what the intervals of squared errors assume."""
     clusters = result.groups is not None
     return describe_assumptions(
@@ -163,22 +168,10 @@ def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
     ]
 
 
-def _make_share_grids(result: "RegressionEvaluation") -> list[Grid]:
-    rows = tuple(
-        (name, words, format_number(result.metrics[name].value))
-        for name, words in SHARE_TEXTS.items()
-        if name in result.metrics
-    )
-    if not rows:
-        return []
-    return [
-        Grid(
-            "Relative metrics: the error beside σ or a baseline",
-            ("metric", "what it is", "value"),
-            rows,
-            left=2,
-        )
-    ]
+def _explain_shares(result: "RegressionEvaluation") -> str:
+    """Say what relative metrics are the error beside, where one could be taken for another."""
+    named = [f"{name} is {text}" for name, text in SHARE_TEXTS.items() if name in result.metrics]
+    return f"{'; '.join(named)}." if named else ""
 
 
 def _describe_sigmas(result: "RegressionEvaluation") -> str:

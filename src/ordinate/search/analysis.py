@@ -23,7 +23,7 @@ from ordinate.render.estimates import format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
 from ordinate.search.trials import import_optuna, silence_optuna
 from ordinate.search.tuning_result import TuningResult
-from ordinate.search.tuning_text import build_summary_blocks
+from ordinate.search.tuning_text import build_summary_grid, explain_missing_intervals
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
@@ -98,15 +98,19 @@ class SearchAnalysis(Result):
             f"The best model is {winner}: {metric} {value}{f' {unit}' if unit else ''} on "
             "held-out items."
         )
-        blocks: list[str | Grid] = [
+        blocks = [
             *list_cautions(self.results),
-            *build_summary_blocks(self.summary),
+            build_summary_grid(self.summary),
             build_studies_grid(self.results),
             *_build_importance_grids(self.importance, metric),
             *_build_curves_grid(self.curves, f"{name_value(self.results)} there"),
         ]
-        notes = tuple(self.results["notes"])
-        return Document(f"Search for the best {metric}", tuple(blocks), verdict, notes)
+        notes = [
+            *self.results["notes"],
+            *explain_missing_intervals(self.summary),
+            _explain_missing_importance(self.importance, metric),
+        ]
+        return Document(f"Search for the best {metric}", tuple(blocks), verdict, tuple(notes))
 
 
 def analyze_search(root: Path | str | TuningResult) -> SearchAnalysis:
@@ -298,20 +302,25 @@ def _format_value(finalist: Mapping[str, Any] | None) -> Cell:
 
 def _build_importance_grids(
     importance: Mapping[str, dict[str, float] | None], metric: str
-) -> list[str | Grid]:
-    blocks: list[str | Grid] = []
+) -> list[Grid]:
+    title = f"the share of the variance of {metric} that a hyperparameter explains"
+    return [
+        Grid(f"{study}: {title}", ("hyperparameter", "importance"), tuple(found.items()))
+        for study, found in importance.items()
+        if found is not None
+    ]
+
+
+def _explain_missing_importance(
+    importance: Mapping[str, dict[str, float] | None], metric: str
+) -> str:
     few = [study for study, found in importance.items() if found is None]
-    for study, found in importance.items():
-        if found is not None:
-            title = f"{study}: the share of the variance of {metric} that a hyperparameter explains"
-            rows: tuple[tuple[Cell, ...], ...] = tuple(found.items())
-            blocks.append(Grid(title, ("hyperparameter", "importance"), rows))
-    if few:
-        blocks.append(
-            f"No importance of hyperparameters for {', '.join(few)}: that takes {FEWEST_TRIALS} "
-            f"complete trials that differ in hyperparameters and in {metric}."
-        )
-    return blocks
+    if not few:
+        return ""
+    return (
+        f"No importance of hyperparameters for {', '.join(few)}: that takes {FEWEST_TRIALS} "
+        f"complete trials that differ in hyperparameters and in {metric}."
+    )
 
 
 def _build_curves_grid(

@@ -10,7 +10,12 @@ from ordinate.render.estimates import format_count, format_number
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.evaluation import Evaluation
 from ordinate.search.analysis import build_studies_grid, list_cautions, name_value
-from ordinate.search.tuning_text import OPTIMISM_NOTE, build_summary_blocks, format_hyperparameters
+from ordinate.search.tuning_text import (
+    OPTIMISM_NOTE,
+    build_summary_grid,
+    explain_missing_intervals,
+    format_hyperparameters,
+)
 
 if TYPE_CHECKING:
     from ordinate.search.model_card import ModelCard
@@ -171,7 +176,7 @@ def _describe_selection(card: "ModelCard") -> Iterator[Block]:
         + f"; {format_count(made, 'trial')} in {format_count(len(trials), 'study', 'studies')}, "
         f"{complete:,} of them complete."
     )
-    yield from build_summary_blocks(results["summary"])
+    yield build_summary_grid(results["summary"])
     yield build_studies_grid(results)
     if results["nested"] is not None:
         value = format_number(results["nested"]["value"])
@@ -196,6 +201,7 @@ def _make_digest_grid(card: "ModelCard") -> Grid:
 def _list_notes(card: "ModelCard") -> Iterator[str]:
     results = card.results
     yield from results["notes"]
+    yield from explain_missing_intervals(results["summary"])
     yield from results["winning"]["notes"]
     for test in results["tests"]:
         yield from (f"{test['data']}: {note}" for note in test["notes"])

@@ -22,7 +22,7 @@ ESTIMATE_KEYS = ("value", "low", "high")
 CI_HEAD = format_interval_head(0.95)
 OPTIMISM_NOTE = (
     "The best of many is optimistically biased: each value was selected among others on the same "
-    "items, so expect less of new ones, and go by the test."
+    "items, so expect less of new ones"
 )
 
 
@@ -35,12 +35,19 @@ def describe_tuning(result: "TuningResult") -> Document:
         *_build_nested_blocks(result),
         *_build_screening_blocks(result),
     ]
-    notes = [*report.describe_source(result), OPTIMISM_NOTE, *report.describe_methods(result)]
+    notes = [
+        *result.notes,
+        *_list_test_notes(result),
+        *report.describe_source(result),
+        f"{OPTIMISM_NOTE}{', and go by the test' if result.tests else ''}.",
+        *report.describe_methods(result),
+        *explain_missing_intervals(result.summarize()),
+    ]
     return Document(
         report.describe_title(result),
         tuple(blocks),
         describe_winner(result),
-        (*result.notes, *notes),
+        tuple(notes),
         (_build_finalist_grid(result),),
     )
 
@@ -55,6 +62,10 @@ def describe_winner(result: "TuningResult") -> str:
         *(_describe_test(result, one.name, one.evaluation, one.optimism) for one in result.tests),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _list_test_notes(result: "TuningResult") -> list[str]:
+    return [f"{one.name}: {note}" for one in result.tests for note in one.notes]
 
 
 def _describe_nested(result: "TuningResult") -> str:
@@ -94,7 +105,8 @@ def _build_search_grid(result: "TuningResult") -> Grid:
     for study in result.studies:
         complete, *others = study.counts.values()
         cells = report.build_value_cells(study.best.evaluation if study.best else None)
-        rows.append((study.title, *cells, f"{complete} of {study.requested}", *others))
+        ended = (count or None for count in others)
+        rows.append((study.title, *cells, f"{complete} of {study.requested}", *ended))
     if result.ensemble:
         cells = report.build_value_cells(result.ensemble.evaluation)
         rows.append((result.ensemble.model_type, *cells, None, None, None))
@@ -167,30 +179,31 @@ def _build_nested_blocks(result: "TuningResult") -> list[str | Grid]:
     title = f"Nested cross-validation: the whole selection in each outer fold, with {CI_HEAD}"
     counts = Counter(result.nested.selected)
     selected = ", ".join(f"{name} ({count} of {counts.total()})" for name, count in counts.items())
-    sentence = (
-        f"The outer folds selected {selected}. Each was evaluated on "
-        "items that it had not seen, so the nested value has no optimistic bias from the selection."
-    )
     grid = Grid(title, ("estimate", *report.value_header), rows)
-    return [grid.drop_empty_columns(), sentence]
+    return [grid.drop_empty_columns(), f"The outer folds selected {selected}."]
 
 
 # --- summaries from plain values -----------------------------------------------------------------
 
 
-def build_summary_blocks(rows: Sequence[Mapping[str, Any]]) -> list[str | Grid]:
-    """Return metrics with their intervals, from plain values, and why some have none."""
+def build_summary_grid(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return metrics with their intervals, from plain values."""
     found = [(row, parse_estimate(row)) for row in rows]
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (row["title"], format_number(one.value), format_estimate_interval(one), row["unit"])
         for row, one in found
     )
-    reasons = [
+    return Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells)
+
+
+def explain_missing_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say why metrics have no interval, where they have none."""
+    found = [(row, parse_estimate(row)) for row in rows]
+    return [
         f"No confidence interval of {row['title']}: {one.note}."
         for row, one in found
         if one.note and format_estimate_interval(one) is None
     ]
-    return [Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells), *reasons]
 
 
 def parse_estimate(row: Mapping[str, Any]) -> Estimate:

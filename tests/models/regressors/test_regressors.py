@@ -20,7 +20,6 @@ from ordinate.models.regressors import (
     create_regressor,
     find_model_type,
     kernels,
-    list_available_types,
 )
 from ordinate.models.regressors.kernels import compute_kernel
 
@@ -156,13 +155,6 @@ def test_a_missing_library_names_the_extra(monkeypatch, name, library):
     monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == library else True)
     with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
         create_regressor(name)
-
-
-def test_without_torch_the_others_are_available(monkeypatch):
-    from ordinate.models import base
-
-    monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == "torch" else True)
-    assert set(list_available_types()) == set(NAMES)
 
 
 def test_the_list_of_kinds_imports_no_heavy_library():

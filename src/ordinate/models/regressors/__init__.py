@@ -17,7 +17,6 @@ __all__ = [
     "StepCallback",
     "create_regressor",
     "find_model_type",
-    "list_available_types",
     "load_regressor",
 ]
 
@@ -43,11 +42,6 @@ def create_regressor(
 def find_model_type(name: str) -> type[Regressor]:
     """Return the class of a model type, with its `space`, `defaults` and `title`."""
     return MODEL_TYPES[name]
-
-
-def list_available_types() -> tuple[str, ...]:
-    """Return the model types whose libraries are installed."""
-    return MODEL_TYPES.list_available()
 
 
 def load_regressor(folder: Path) -> Regressor:
