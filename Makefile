@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
+AXE    := build/axe
 comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 # Compiled modules are kept whatever the caller says: tests start dozens of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets
-.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs clean
+STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
+.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,10 +66,16 @@ lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## lint, types, import rules and all quick tests
+# What tests of pages look for barriers with, where there is npm.
+$(AXE)/node_modules:
+	@if command -v npm >/dev/null; then \
+	  npm install --silent --no-save --no-package-lock --prefix $(AXE) axe-core@4.14.0; \
+	else echo "There is no npm: pages are not searched for barriers."; fi
+
+test: lint $(AXE)/node_modules ## lint, types, import rules and all quick tests
 	$(BIN)/python $(PYTEST)
 
-test-all: lint ## the same with slow tests, all examples of laws and branch coverage
+test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of laws and branch coverage
 	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
 		-m 'slow or not slow'
 
@@ -92,8 +99,10 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/metric_tuned.py --write docs/studies/metric-tuned-classifiers.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/many.py --write docs/studies/many-benchmark.md
 
 coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
@@ -113,11 +122,17 @@ symmetry-and-power: $(VENV)/.test ## study Bowker's test and the items that pilo
 conformal-sets: $(VENV)/.test ## study the size and coverage of conformal prediction sets
 	$(BIN)/python benchmarks/conformal_sets.py --write docs/studies/conformal-sets.md
 
+many-tables: $(VENV)/.test ## study intervals of macro F1 where tables are too many to resample
+	$(BIN)/python benchmarks/many_tables.py --write docs/studies/many-tables.md
+
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
+
+screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
+	$(BIN)/python docs/screenshots.py
 
 clean: ## remove environments and caches
 	rm -rf dist $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build

@@ -14,7 +14,7 @@ import argparse
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -220,24 +220,30 @@ class Found(NamedTuple):
 
 def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
     """Return the difference for each decoder and each metric; an item comes once for each seed."""
+    return {
+        (decoder, name): difference(board)
+        for decoder in DECODED
+        for name, board in leaderboards(runs, decoder, DECODED).items()
+    }
+
+
+def leaderboards(runs: list[Run], rule: str, metrics: Sequence[str]) -> dict[str, Leaderboard]:
+    """Return the leaderboard of argmax and another decision rule on each metric."""
     data = DATA[runs[0].data]()
     n, seeds = len(data.levels), len(runs)
     groups = Groups(list(range(n)), np.tile(np.arange(n), seeds))
     gold = np.tile(data.levels, seeds)
-    found = {}
-    for decoder in DECODED:
-        systems = {
-            way: np.concatenate([run.predictions[name] for run in runs])
-            for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
-        }
-        panel = Panel.of(gold, systems, Scale(range(data.size)), groups=groups)
-        how = resolve_settings(panel, ComparisonSettings(against=ARGMAX))
-        boards = LeaderboardBuilder(panel, [find_metric(name) for name in DECODED], how, None).all()
-        found |= {(decoder, name): _found(board) for name, board in boards.items()}
-    return found
+    systems = {
+        way: np.concatenate([run.predictions[name] for run in runs])
+        for way, name in ((ARGMAX, ARGMAX), ("decoded", rule))
+    }
+    panel = Panel.of(gold, systems, Scale(range(data.size)), groups=groups)
+    how = resolve_settings(panel, ComparisonSettings(against=ARGMAX))
+    return LeaderboardBuilder(panel, [find_metric(name) for name in metrics], how, None).all()
 
 
-def _found(board: Leaderboard) -> Found:
+def difference(board: Leaderboard) -> Found:
+    """Return decoded minus argmax with its interval."""
     values = {name: board.get_standing(name).estimate.value for name in (ARGMAX, "decoded")}
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
     difference = values["decoded"] - values[ARGMAX]
@@ -373,12 +379,13 @@ def failures(runs: list[Run], by_pair: dict[tuple[str, str], list[Run]]) -> list
 
 def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
     """Return the table of one decoder on its own metric."""
-    rows = [[*pair, *_cells(found[metric, metric])] for pair, found in differences.items()]
+    rows = [[*pair, *cells(found[metric, metric])] for pair, found in differences.items()]
     head = ["data", "model", "argmax", "decoded", "difference", "95 % interval", ""]
     return markdown(head, rows)
 
 
-def _cells(one: Found) -> list[str]:
+def cells(one: Found) -> list[str]:
+    """Return the row of one difference."""
     word = "better" if one.gain > 1e-12 else "worse" if one.gain < -1e-12 else "same"
     sure = f"**{word}**" if one.significant else word
     interval = f"{one.low:+.3f} to {one.high:+.3f}"

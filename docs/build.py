@@ -1,9 +1,11 @@
-"""Write the reference of all metrics, the list of public names, and every shown output.
+"""Write the reference of all metrics, the public names, every table, output and picture shown.
 
+The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
 commands of a page run one after the other in a copy of the folder of the shipped examples.
 """
 
+import contextlib
 import inspect
 import os
 import re
@@ -20,17 +22,31 @@ from typing import Any
 import ordinate
 from ordinate.metrics import SUMMARY_TYPES, Metric, get_summary_type, list_metrics
 from ordinate.metrics.references import REFERENCES
+from ordinate.render import svg
 from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
-MODULES = ("integrations.torch",)  # with public names that their package does not import
+MODULES = (
+    "integrations.sklearn",
+    "integrations.torch",
+)  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
+CONSTRAINTS = ROOT / "constraints.txt"
+ENGINES = re.compile(r"(<!-- table of engines -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.DOTALL)
+GALLERY = ROOT / "docs" / "gallery.md"
+CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PICTURES = re.compile(r"^!\[.+?\]\(gallery/(\w+)\.svg\)$", re.MULTILINE)
+CHECKED = re.compile(r"(?<=<!-- check_estimator -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
-def output_of(command: str, folder: Path) -> str:
-    """Run an `ordinate` command in a folder and return what it prints."""
+def output_of(commands: str, folder: Path) -> str:
+    """Run `ordinate` commands, joined by &&, in a folder, and return what the last one prints."""
+    return [_run_command(command, folder) for command in commands.split(" && ")][-1]
+
+
+def _run_command(command: str, folder: Path) -> str:
     program, *arguments = shlex.split(command)
     if program != "ordinate":
         raise ValueError(f"only ordinate is run, not {program}")
@@ -45,6 +61,45 @@ def with_outputs(text: str) -> str:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
         return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
+
+
+def with_engines(text: str) -> str:
+    """Return a page with its table of engines regenerated."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        engines = import_module("engines.engine_list")
+    finally:
+        sys.path.remove(str(ROOT / "tests"))
+    table = engines.format_engines(CONSTRAINTS.read_text(encoding="utf-8"))
+    return ENGINES.sub(lambda block: block[1] + table + block[3], text)
+
+
+# --- the gallery ---------------------------------------------------------------------------------
+
+
+def draw_gallery(text: str) -> dict[str, str]:
+    """Run the code of the gallery, and return each picture as SVG, by the name of its file.
+
+    A picture is of the view that is drawn into the variable of its name. The code runs in an empty
+    folder.
+    """
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for code in CODE.findall(text):
+            exec(compile(code, "gallery.md", "exec"), found)  # noqa: S102 - a page of ours
+    return {name: svg.render(found[name].chart) for name in PICTURES.findall(text)}
+
+
+def write_gallery() -> None:
+    """Write the pictures of the gallery, and remove those that it has no longer."""
+    folder = GALLERY.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    drawn = draw_gallery(GALLERY.read_text(encoding="utf-8"))
+    for picture in folder.glob("*.svg"):
+        if picture.stem not in drawn:
+            picture.unlink()
+    for name, drawing in drawn.items():
+        (folder / f"{name}.svg").write_text(drawing, encoding="utf-8")
 
 
 def reference() -> str:
@@ -132,7 +187,13 @@ def main() -> None:
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
     PUBLIC_NAMES.write_text("\n".join([*list_public_names(), ""]), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(
+            with_engines(with_outputs(page.read_text(encoding="utf-8"))), encoding="utf-8"
+        )
+    write_gallery()
+    page = ROOT / "docs" / "sklearn.md"
+    table = import_module("estimator_checks").format_table()  # which fits models for a while
+    page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ordinate.classify import predict, rank, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
+    from ordinate.integrations.sklearn import scorer as scorer
+    from ordinate.integrations.sklearn import scorers as scorers
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
@@ -30,10 +32,17 @@ if TYPE_CHECKING:
     )
     from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.sample_size import SampleSizePlan, power
-    from ordinate.results.text_reports import calibration_report, classification_report
+    from ordinate.results.text_reports import (
+        calibration_report,
+        cefr_classification_report,
+        classification_report,
+    )
+    from ordinate.results.verification import Verification, verify
     from ordinate.scale import Scale
     from ordinate.search.analysis import analyze_search
+    from ordinate.search.model_card import make_model_card
     from ordinate.search.tuning_result import TuningResult
+    from ordinate.site import write_site
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
@@ -57,8 +66,10 @@ _HOMES = {
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
     "TuningResult": "ordinate.search.tuning_result",
+    "Verification": "ordinate.results.verification",
     "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
+    "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
@@ -68,6 +79,7 @@ _HOMES = {
     "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
+    "make_model_card": "ordinate.search.model_card",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
     "predict": "ordinate.classify",
@@ -75,10 +87,15 @@ _HOMES = {
     "rank": "ordinate.classify",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
+    "scorer": "ordinate.integrations.sklearn",
+    "scorers": "ordinate.integrations.sklearn",
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
+    "verify": "ordinate.results.verification",
+    "write_site": "ordinate.site",
 }
 
+# `scorer` and `scorers` are not among them: `from ordinate import *` needs no scikit-learn.
 __all__ = [
     "Accumulator",
     "Calibration",
@@ -97,8 +114,10 @@ __all__ = [
     "SampleSizePlan",
     "Scale",
     "TuningResult",
+    "Verification",
     "analyze_search",
     "calibration_report",
+    "cefr_classification_report",
     "classification_report",
     "compare",
     "compare_regression",
@@ -108,6 +127,7 @@ __all__ = [
     "evaluate_regression",
     "evaluate_sql",
     "list_metrics",
+    "make_model_card",
     "metric",
     "power",
     "predict",
@@ -117,6 +137,8 @@ __all__ = [
     "score",
     "tune",
     "tune_regression",
+    "verify",
+    "write_site",
 ]
 
 
@@ -137,6 +159,7 @@ PACKAGES = (
     "render",
     "results",
     "scale",
+    "site",
     "summaries",
 )
 
@@ -151,4 +174,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     own = {name for name in globals() if name.startswith("__")}
-    return sorted({*own, *__all__, *PACKAGES})
+    return sorted({*own, *_HOMES, *PACKAGES})

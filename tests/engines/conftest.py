@@ -1,142 +1,10 @@
-"""Engines, each of which gets the same rows: what it makes of them is what `ordinate` is given."""
+"""Every test of this folder runs over every engine."""
 
-import atexit
-import sqlite3
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
-import ordinate
-from engines.servers import start_postgres, start_spark
-
-TABLE_NUMBERS = count(1)
-Make = Callable[[pd.DataFrame], Any]
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What makes a table of rows, and what it can carry."""
-
-    name: str
-    make: Make
-    lazy: bool = False  # it is asked for sums, and none of its columns is at hand
-    ordered: bool = True  # its columns can declare the order of their labels
-
-
-def make_polars(rows: pd.DataFrame) -> Any:
-    polars = pytest.importorskip("polars")
-    found = polars.from_pandas(rows.astype(dict.fromkeys(list_categoricals(rows), "str")))
-    enums = {x: polars.Enum(list(rows[x].cat.categories)) for x in list_categoricals(rows)}
-    return found.cast(enums) if enums else found
-
-
-def list_categoricals(rows: pd.DataFrame) -> list[str]:
-    return [name for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)]
-
-
-def make_arrow(rows: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").Table.from_pandas(rows, preserve_index=False)
-
-
-def make_reader(rows: pd.DataFrame) -> Any:
-    return make_arrow(rows).to_reader(max_chunksize=7)
-
-
-def make_duckdb(rows: pd.DataFrame) -> Any:
-    import duckdb
-
-    return duckdb.connect().from_df(rows)
-
-
-def make_ibis(rows: pd.DataFrame) -> Any:
-    return pytest.importorskip("ibis").memtable(make_plain(rows))
-
-
-def make_plain(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows without categoricals, for engines that have none."""
-    plain = rows.astype(dict.fromkeys(list_categoricals(rows), object))
-    return plain.astype({x: object for x in plain if plain[x].dtype == "str"})
-
-
-def make_dask(rows: pd.DataFrame) -> Any:
-    """Return partitions, one of them without rows."""
-    dask = pytest.importorskip("dask.dataframe")
-    parts = [rows.iloc[: len(rows) // 3], rows.iloc[:0], rows.iloc[len(rows) // 3 :]]
-    return dask.concat([dask.from_pandas(part, npartitions=1) for part in parts])
-
-
-def make_sqlite(rows: pd.DataFrame) -> Any:
-    connection = sqlite3.connect(":memory:")
-    make_plain(rows).to_sql("items", connection, index=False)
-    return ordinate.Query(connection, "select * from items;  -- all of them")
-
-
-def make_duckdb_query(rows: pd.DataFrame) -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.register("rows", make_plain(rows))
-    connection.execute("create table items as select * from rows")
-    return ordinate.Query(connection, "select * from items")
-
-
-def make_adbc(rows: pd.DataFrame) -> Any:
-    dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
-    connection = dbapi.connect(str(Path(tempfile.mkdtemp(prefix="ordinate-adbc-"), "items.db")))
-    atexit.register(connection.close)
-    with connection.cursor() as cursor:
-        cursor.adbc_ingest("items", make_arrow(make_plain(rows)), mode="create")
-    return ordinate.Query(connection, "select * from items")
-
-
-def make_spark(rows: pd.DataFrame) -> Any:
-    """Return partitions, one of them without rows."""
-    session = start_spark()
-    plain = make_plain(rows).astype(object)
-    cells = plain.where(plain.notna(), None)
-    frame = session.createDataFrame(list(cells.itertuples(index=False)), list(cells))
-    return frame.union(frame.limit(0)).repartition(3)
-
-
-def make_postgres(rows: pd.DataFrame) -> Any:
-    connection = start_postgres()
-    connection.rollback()  # of what a test before made fail
-    kinds = {"f": "double precision", "i": "bigint"}
-    plain = make_plain(rows)
-    columns = ", ".join(f'"{x}" {kinds.get(plain[x].dtype.kind, "text")}' for x in plain)
-    cells = plain.astype(object).where(plain.notna(), None)
-    table = f"items_{next(TABLE_NUMBERS)}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"create table {table} ({columns})")
-        with cursor.copy(f"copy {table} from stdin") as copy:
-            for row in cells.itertuples(index=False):
-                copy.write_row(row)
-    connection.commit()
-    return ordinate.Query(connection, f"select * from {table}")  # noqa: S608 - its own name
-
-
-ENGINES = [
-    Engine("pandas", lambda rows: rows),
-    Engine("columns by name", dict),
-    Engine("Polars", make_polars),
-    Engine("Polars, lazy", lambda rows: make_polars(rows).lazy(), lazy=True),
-    Engine("PyArrow table", make_arrow),
-    Engine("PyArrow batches", make_reader),
-    Engine("DuckDB relation", make_duckdb, lazy=True),
-    Engine("Ibis", make_ibis, lazy=True, ordered=False),
-    Engine("Dask", make_dask, lazy=True),
-    Engine("SQLite", make_sqlite, lazy=True, ordered=False),
-    Engine("SQLite by ADBC", make_adbc, lazy=True, ordered=False),
-    Engine("DuckDB query", make_duckdb_query, lazy=True, ordered=False),
-    Engine("PostgreSQL", make_postgres, lazy=True, ordered=False),
-    Engine("PySpark", make_spark, lazy=True, ordered=False),
-]
+from engines.engine_list import ENGINES, Engine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -148,14 +16,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::Warning:pyspark"))
 
 
-def list_engines() -> list[Any]:
-    """Return all engines; one that takes half a second for each query is left to `test-engines`."""
-    return [
-        pytest.param(one, id=one.name, marks=pytest.mark.slow if one.name == "Dask" else ())
-        for one in ENGINES
-    ]
-
-
-@pytest.fixture(params=list_engines())
+@pytest.fixture(
+    params=[pytest.param(x, id=x.name, marks=pytest.mark.slow if x.heavy else ()) for x in ENGINES]
+)
 def engine(request: pytest.FixtureRequest) -> Engine:
     return request.param

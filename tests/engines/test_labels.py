@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 import ordinate
-from ordinate.errors import BadInput, BadOption, BadWeights, MissingLabels, OffScale
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadScale,
+    BadWeights,
+    MissingLabels,
+    NoItems,
+    OffScale,
+)
 from ordinate.summaries import ConfusionMatrix
 
 
@@ -33,7 +41,13 @@ def test_every_engine_counts_the_same(engine, levels):
     rows = make_rows(levels)
     scale = f"0..{levels - 1}"
     found = ordinate.evaluate(
-        engine.make(rows), gold="level", predicted="guess", scale=scale, interval=None, **COLUMNS
+        engine.make(rows),
+        gold="level",
+        predicted="guess",
+        scale=scale,
+        interval=None,
+        metrics=["accuracy"],
+        **COLUMNS,
     )
     counted = ConfusionMatrix.of(rows["level"], rows["guess"], scale, rows["weight"])
     assert (found.confusion_matrix.items == counted.items).all()
@@ -66,21 +80,23 @@ def test_every_engine_averages_over_cases(engine):
     assert sorted(ours.values) == pytest.approx(sorted(theirs.values), rel=1e-12)
 
 
-def test_every_engine_compares_the_same(engine):
-    rows = make_rows(5)
-    found = ordinate.compare(
-        engine.make(rows), ["guess", "rival"], "0..4", gold="level", weights="weight", resamples=100
-    )
-    usual = ordinate.compare(
-        rows["level"],
-        {"guess": rows["guess"], "rival": rows["rival"]},
-        "0..4",
-        weights=rows["weight"],
-        resamples=100,
-    )
-    assert found.panel.rows.tolist() == usual.panel.rows.tolist()
-    assert found.panel.items.tolist() == usual.panel.items.tolist()
-    assert found.panel.weights.tolist() == usual.panel.weights.tolist()
+@pytest.mark.parametrize("levels", [2, 50])
+def test_every_engine_compares_the_same(engine, levels):
+    rows = make_rows(levels).sort_values("writer")
+    rows["guess"] = rows["guess"].replace("1", "one")
+    rows.loc[[3, 7], "rival"] = None
+    options = {"label_map": {"one": "1"}, "missing": "drop", "metrics": ["accuracy"]}
+    options |= {"scale": f"0..{levels - 1}", "resamples": 100}
+    columns = {"weights": "weight", "groups": "writer"}
+    systems = ["guess", "rival"]
+    found = ordinate.compare(engine.make(rows), systems, gold="level", **columns, **options)
+    columns = {argument: rows[name] for argument, name in columns.items()}
+    usual = ordinate.compare(rows["level"], {x: rows[x] for x in systems}, **columns, **options)
+    for name in ("rows", "items", "weights", "squares", "groups"):
+        assert getattr(found.panel, name).tolist() == getattr(usual.panel, name).tolist()
+    assert found.panel.dropped == usual.panel.dropped > 0
+    ours, theirs = (x.leaderboards["accuracy"].pairs[0] for x in (found, usual))
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
 
 
 @pytest.mark.parametrize("empty", [None, ""])
@@ -94,6 +110,15 @@ def test_missing_labels_are_treated_as_asked(engine, empty):
         ordinate.evaluate(table, **told)
     found = ordinate.evaluate(engine.make(rows), missing="drop", **told)
     assert (found.confusion_matrix.n, found.confusion_matrix.dropped) == (397, 3)
+
+
+def test_gold_without_labels_is_refused(engine):
+    rows = make_rows(3).assign(level=None)
+    told = {"gold": "level", "predicted": "guess", "scale": "0..2"}
+    with pytest.raises(MissingLabels, match=r"gold labels are missing"):
+        ordinate.evaluate(engine.make(rows), **told)
+    with pytest.raises(NoItems, match="all 400 have a missing label"):
+        ordinate.evaluate(engine.make(rows), missing="drop", **told)
 
 
 def test_labels_are_renamed_first(engine):
@@ -118,13 +143,16 @@ def test_numbers_are_labels_too(engine):
 
 
 def test_ordered_columns_carry_their_scale(engine):
-    if not engine.ordered:
-        pytest.skip(f"{engine.name} has no columns that declare an order")
     rows = make_rows(3)
     names = dict(zip("012", ("low", "mid", "high"), strict=True))
     order = pd.CategoricalDtype(list(names.values()), ordered=True)
     ordered = rows.assign(**{x: rows[x].map(names).astype(order) for x in ("level", "guess")})
-    found = ordinate.evaluate(engine.make(ordered), gold="level", predicted="guess", interval=None)
+    told = {"gold": "level", "predicted": "guess", "interval": None}
+    if not engine.ordered:  # its columns declare no order
+        with pytest.raises(BadScale, match="scale="):
+            ordinate.evaluate(engine.make(ordered), **told)
+        return
+    found = ordinate.evaluate(engine.make(ordered), **told)
     usual = ordinate.evaluate(rows, gold="level", predicted="guess", scale="0..2", interval=None)
     assert found.confusion_matrix.scale.labels == ("low", "mid", "high")
     assert (found.confusion_matrix.items == usual.confusion_matrix.items).all()

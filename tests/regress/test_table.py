@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -361,3 +363,17 @@ def test_what_is_no_normalisation_is_refused(change):
 def test_numbers_too_large_to_normalise_are_refused():
     with pytest.raises(BadValues, match="Feature 2 is too large"):
         FeatureTargetScaler.fit([[1.0, 1e308], [2.0, -1e308]], [1.0, 2.0])
+
+
+def test_a_frame_is_read_in_a_process_that_has_only_counted_before():
+    script = (
+        "import polars, sys\n"
+        "from ordinate.readers.duckdb_connection import connect\n"
+        "from ordinate.regress.table import load_table\n"
+        "connect()\n"
+        "assert 'duckdb' not in sys.modules\n"
+        "frame = polars.DataFrame({'x': [*range(12)], 'y': [k / 2 for k in range(12)]})\n"
+        "print(load_table(frame, 'y').target.sum())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["33.0"]

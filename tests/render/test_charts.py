@@ -179,3 +179,17 @@ def test_a_drawing_says_what_it_shows():
     assert drawing.get("role") == "img"
     assert drawing.find(f"{SVG}title").text == "A view"
     assert drawing.find(f"{SVG}desc").text == "What it shows."
+
+
+def test_the_legend_says_what_shades_stand_for():
+    y = Axis("gold", "ordered", ("a", "b"))
+    ticks = ((-1.0, "worse"), (0.0, "neither"), (1.0, "</text>"))
+    chart = make_chart(Cell("a", "b", 0.5), x=y, y=y, shades="the row is", shade_ticks=ticks)
+    texts = [e.text for e in read_drawing(chart).iter(f"{SVG}text")]
+    assert texts[:4] == ["Shade: the row is", "worse", "neither", "</text>"]
+    swatches = [*read_drawing(chart).iter(f"{SVG}rect")][:3]
+    assert [(x.get("class"), x.get("fill-opacity")) for x in swatches] == [
+        ("less", "1.00"),
+        ("more", "0.06"),
+        ("more", "1.00"),
+    ]

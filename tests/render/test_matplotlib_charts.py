@@ -176,8 +176,12 @@ def test_shades_have_a_scale_with_their_title():
     bar = display.ax_.collections[0].colorbar
     assert bar.ax.get_ylabel() == "items"
     assert bar.ax.get_ylim() == (0, 1)
-    both = draw(make_chart([Cell("low", "low", -0.5)], ORDERED, ORDERED, shades="gain"))
-    assert both.ax_.collections[0].colorbar.ax.get_ylim() == (-1, 1)
+    ticks = ((-1.0, "worse"), (0.0, "$neither"), (1.0, "better"))
+    cells = [Cell("low", "low", -0.5)]
+    signed = draw(make_chart(cells, ORDERED, ORDERED, shades="gain", shade_ticks=ticks))
+    bar = signed.ax_.collections[0].colorbar.ax
+    assert bar.get_ylim() == (-1, 1)
+    assert [x.get_text() for x in bar.get_yticklabels()] == ["worse", r"\$neither", "better"]
 
 
 def test_ticks_follow_when_a_reader_zooms():

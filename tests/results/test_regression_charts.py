@@ -143,7 +143,7 @@ def test_residuals_are_biases_by_prediction(residuals):
     assert [x.y for x in list_points(panel, "largest errors")] == [
         x.error for x in residuals.largest
     ]
-    assert chart.y.label == "error: prediction - target (kg/m³)"
+    assert chart.y.label == "error (kg/m³)"
 
 
 def test_features_have_the_biases_of_their_bins(residuals):

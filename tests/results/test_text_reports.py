@@ -4,13 +4,14 @@ import re
 
 import numpy as np
 import pytest
+import sklearn.exceptions
 import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
 import ordinate
-from ordinate.errors import BadScale, MissingLabels, OffScale
+from ordinate.errors import BadOption, BadScale, MissingLabels, OffScale
 
 CEFR = ["A1", "A2", "B1", "B2", "C1", "C2"]
 RULE = "=" * 80
@@ -70,11 +71,89 @@ def test_the_averages_are_those_of_scikit_learn_where_levels_are_absent():
         assert ours[name] == theirs[name]
 
 
+def lines_of_both(report: str) -> list[str]:
+    """Return the lines that scikit-learn's report has, too."""
+    lines = report.splitlines()[3:]
+    return [line for line in lines if not line.strip().startswith("adjacent")]
+
+
+@given(data=st.data(), size=st.integers(2, 6), digits=st.integers(0, 14))
+@examples(60)
+def test_the_text_is_line_by_line_that_of_scikit_learn(data, size, digits):
+    level = st.sampled_from(CEFR[:size])
+    pairs = data.draw(st.lists(st.tuples(level, level), max_size=30))
+    # One prediction is right: without any, scikit-learn writes its counts as 1.0.
+    gold = [g for g, _ in pairs] + [*CEFR[:size], "A1"]
+    predicted = [p for _, p in pairs] + [*data.draw(st.permutations(CEFR[:size])), "A1"]
+    weights = data.draw(
+        st.none() | st.lists(st.integers(1, 8), min_size=len(gold), max_size=len(gold))
+    )
+    options = {"digits": digits, "sample_weight": weights}
+    ours = ordinate.classification_report(gold, predicted, CEFR[:size], **options)
+    theirs = sklearn.metrics.classification_report(gold, predicted, **options)
+    for mine, other in zip(lines_of_both(ours), theirs.splitlines(), strict=True):
+        # Both round, and a value on the edge may go either way: digits are compared above.
+        numbers = [re.sub(r"\d", "0", line) for line in (mine, other)]
+        assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("zero_division", [0, 1, np.nan])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1.0, 10)])
+@pytest.mark.parametrize("digits", [2, 12])
+@pytest.mark.parametrize("names", [None, ["a name that is longer than any other", *"bcd"]])
+def test_the_text_is_scikit_learns_to_the_letter(zero_division, weights, digits, names):
+    gold = ["A1", "A1", "A2", "B1", "B1", "B1", "A1", "A2", "B1", "A1"]
+    predicted = ["A1", "A2", "A2", "A1", "B2", "A1", "A1", "B2", "A2", "A1"]  # never B1, B2 no gold
+    options = {"digits": digits, "sample_weight": weights, "target_names": names}
+    options["zero_division"] = zero_division
+    ours = ordinate.classification_report(gold, predicted, ["A1", "A2", "B1", "B2"], **options)
+    theirs = sklearn.metrics.classification_report(gold, predicted, **options)
+    assert lines_of_both(ours) == theirs.splitlines()
+
+
+@pytest.mark.parametrize("zero_division", [0, 1, np.nan])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1.0, 10)])
+def test_the_dictionary_is_scikit_learns_and_adjacent_accuracy(zero_division, weights):
+    options = {"zero_division": zero_division, "sample_weight": weights, "output_dict": True}
+    ours = ordinate.cefr_classification_report(GOLD, PREDICTED, **options)
+    theirs = sklearn.metrics.classification_report(GOLD, PREDICTED, **options)
+    near = ordinate.score("accuracy_within", GOLD, PREDICTED, scale="cefr", weights=weights)
+    assert ours.pop("adjacent accuracy") == pytest.approx(near)
+    assert list(ours) == list(theirs)
+    for name, numbers in theirs.items():
+        assert ours[name] == pytest.approx(numbers, nan_ok=True), name
+
+
+def test_by_default_what_is_undefined_is_said_and_averages_are_scikit_learns():
+    gold, predicted = ["A1", "A1", "B1", "C2"], ["A1", "A2", "A2", "C2"]
+    ours = ordinate.classification_report(gold, predicted, output_dict=True)
+    assert np.isnan(ours["B1"]["precision"])
+    assert np.isnan(ours["A2"]["recall"])
+    with pytest.warns(sklearn.exceptions.UndefinedMetricWarning, match="ill-defined"):
+        theirs = sklearn.metrics.classification_report(gold, predicted, output_dict=True)
+    for name in ("accuracy", "macro avg", "weighted avg"):
+        assert ours[name] == pytest.approx(theirs[name])
+
+
+@pytest.mark.parametrize("value", [2, "none", None, -1.0])
+def test_another_zero_division_is_refused(value):
+    with pytest.raises(BadOption, match=r"zero_division=.* is none of 'warn', 0, 1 and nan"):
+        ordinate.classification_report(GOLD, PREDICTED, zero_division=value)
+
+
+def test_a_cefr_report_has_every_level_and_takes_no_other_label():
+    report = ordinate.cefr_classification_report(["A1", "A2"], ["A1", "A1"])
+    assert list(rows(report))[:6] == CEFR
+    assert report == ordinate.classification_report(["A1", "A2"], ["A1", "A1"], "cefr")
+    with pytest.raises(OffScale, match="Label 'B3'"):
+        ordinate.cefr_classification_report(["A1"], ["B3"])
+
+
 def test_sections_and_columns_come_in_the_usual_order():
     lines = ordinate.classification_report(GOLD, PREDICTED).splitlines()
     assert lines[:3] == [RULE, "CLASSIFICATION REPORT", RULE]
     assert lines[3].split() == HEADER
-    names = [*CEFR, "macro avg", "weighted avg", "accuracy", "adjacent accuracy"]
+    names = [*CEFR, "accuracy", "adjacent accuracy", "macro avg", "weighted avg"]
     assert list(rows("\n".join(lines[4:]))) == names
     filled = [line for line in lines[4:] if line.strip()]
     assert len(filled) == len(names)
@@ -89,7 +168,7 @@ def test_every_number_stands_under_its_header():
             assert cells == list(ends.values()), line
         elif line.strip():
             cells = [match.end() for match in re.finditer(r"\S+", line)][-2:]
-            assert cells == [ends["precision"], ends["recall"]], line
+            assert cells == [ends["f1-score"], ends["support"]], line
 
 
 @pytest.mark.parametrize("digits", [2, 5, 6, 12])
@@ -97,8 +176,8 @@ def test_every_number_stands_under_its_header():
 def test_every_number_has_a_space_before_it(digits, names):
     report = ordinate.classification_report(GOLD, PREDICTED, None, names, digits)
     found = rows(report)
-    assert [len(cells) for cells in found.values()] == [4] * 8 + [2] * 2
-    assert list(found)[-2:] == ["accuracy", "adjacent accuracy"]
+    assert [len(cells) for cells in found.values()] == [4] * 6 + [2] * 2 + [4] * 2
+    assert list(found)[6:8] == ["accuracy", "adjacent accuracy"]
 
 
 def test_the_report_is_a_text_that_ends_with_its_last_line():

@@ -28,7 +28,7 @@ from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval, join_names
-from ordinate.render.model_names import use_short_names
+from ordinate.render.model_names import shorten_names_in_chart, use_short_names
 from ordinate.results.arguments import (
     MetricSelection,
     needs_probabilities,
@@ -230,7 +230,12 @@ class ModelRanking(Result):
     def make_charts(self) -> Iterable[Chart]:
         """Return the leaderboard and the pairs of each test set."""
         return [
-            replace(chart, variant=one.test_set.name, title=f"{one.test_set.name}: {chart.title}")
+            replace(
+                shorten_names_in_chart(chart, one.kappas),
+                title=f"{one.test_set.name}: {chart.title}",
+                variant=one.test_set.name,
+                varies_by="test set",
+            )
             for one in self.tests
             for chart in one.comparison.list_charts()
         ]

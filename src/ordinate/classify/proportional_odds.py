@@ -138,8 +138,8 @@ def _standardize_scores(scores: Floats, center: float, spread: float) -> Floats:
 
 
 def _fit_proportional_odds(features: Floats, gold: Positions) -> Any:
-    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
+    from ordinate.models.classifiers.ordinal_regression import OrdinalThresholdClassifier
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cuts that have nearly arrived will do
-        return OrdinalThreshold(penalty=PENALTY).fit(features, gold)
+        return OrdinalThresholdClassifier(penalty=PENALTY).fit(features, gold)

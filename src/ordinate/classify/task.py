@@ -525,6 +525,8 @@ class ClassificationTask(Task):
                 "groups": None if groups is None else groups.tolist(),
                 "gold": [labels[k] for k in gold[labelled]],
                 "predictions": {winner.name: [labels[k] for k in predicted.levels]},
+                "probabilities": {winner.name: predicted.probabilities.tolist()},
+                "fingerprint": data.fingerprint,
             },
         )
 

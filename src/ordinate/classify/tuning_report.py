@@ -149,7 +149,7 @@ class ClassificationReport(TaskReport):
                 found = evaluate(test.columns["gold"], levels, self.scale, interval=None)
                 variant = test.name if len(result.tests) > 1 else ""
                 charts += [
-                    replace(chart, variant=variant)
+                    replace(chart, variant=variant, varies_by="test set")
                     for chart in found.list_charts()
                     if chart.name in TEST_CHARTS
                 ]

@@ -153,8 +153,6 @@ def run(options: argparse.Namespace) -> int:
 def _evaluate_files(
     options: argparse.Namespace, required: "list[Metric]", items: Path | None
 ) -> "Evaluation | CaseAverages":
-    from dataclasses import replace
-
     from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
 
     of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
@@ -182,7 +180,7 @@ def _evaluate_files(
         rewind()
         scale = calibration.summary.scale
         result = _evaluate_labels(options, columns, metrics, intervals, scale, items)
-    return replace(result, probabilities=calibration)
+    return result.add_calibration(calibration, {})
 
 
 def _evaluate_labels(
@@ -332,8 +330,6 @@ def _evaluate_most_probable(
     required: "list[Metric]",
 ) -> "Evaluation":
     """Evaluate the most probable levels; subgroups and clusters take the rows one by one."""
-    from dataclasses import replace
-
     from ordinate.results import Evaluation
 
     if options.items is not None:
@@ -349,15 +345,13 @@ def _evaluate_most_probable(
         interval=_parse_intervals(options),
         origin=origin,
     )
-    return replace(result, probabilities=found)
+    return result.add_calibration(found, {})
 
 
 def _evaluate_probability_rows(
     options: argparse.Namespace, columns: "LabelColumns", metrics: "list[Metric]"
 ) -> "Evaluation":
     """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
-    from dataclasses import replace
-
     from ordinate.readers.probability_rows import read_probability_items
     from ordinate.results import Origin
     from ordinate.summaries.probabilities import match_columns_to_levels
@@ -373,7 +367,7 @@ def _evaluate_probability_rows(
     order = match_columns_to_levels(result.confusion_matrix.scale, named)
     predicted = f"the most probable of {', '.join(named[k] for k in order)}"
     origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
-    return replace(result, origin=origin)
+    return result.replace_fields(origin=origin)
 
 
 def _evaluate_database_rows(

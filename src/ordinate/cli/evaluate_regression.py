@@ -26,13 +26,14 @@ from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
-    from ordinate.inference import ConfidenceIntervals
+    from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric
     from ordinate.readers.columns import RegressionColumns
     from ordinate.readers.regression import RegressionData
     from ordinate.results import Evaluation
     from ordinate.results.regression import RegressionEvaluation
     from ordinate.results.regression_rows import RegressionRows
+    from ordinate.results.report_parts import ReportPart
     from ordinate.summaries.normalization import Normalization
 
 STUDENTIZED = "studentized"
@@ -151,8 +152,6 @@ def _evaluate_files(
     options: argparse.Namespace, required: "list[Metric]"
 ) -> "RegressionEvaluation":
     """Read, evaluate, and add the requested parts; `required` metrics are among them."""
-    from dataclasses import replace
-
     from ordinate.results import select_metrics
     from ordinate.results.regression import DEFAULT_METRICS
     from ordinate.summaries.regression import Moments
@@ -169,13 +168,7 @@ def _evaluate_files(
     parts = [] if items is None else run.build_item_parts(result, items)
     if options.shifted is not None:
         parts.append(run.shifted(result))
-    return replace(
-        result,
-        sections=tuple(block for part in parts for block in part.blocks),
-        further={part.name: part.result.to_dict() for part in parts},
-        further_rows=tuple(row for part in parts for row in part.rows()),
-        parts=tuple(part.result for part in parts),
-    )
+    return result.add_parts(parts) if parts else result
 
 
 # --- options -------------------------------------------------------------------------------------
@@ -285,23 +278,6 @@ def _parse_columns(options: argparse.Namespace) -> "RegressionColumns":
 
 
 @dataclass(frozen=True)
-class _ReportPart:
-    """A result that joins the report: its sentences and grids, its JSON, its records."""
-
-    name: str
-    result: Any
-    blocks: list[Any]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return flat records that say which part they are of."""
-        found = []
-        for row in self.result.rows():
-            part = f"{self.name}: {row['part']}" if "part" in row else self.name
-            found.append(row | {"part": part})
-        return found
-
-
-@dataclass(frozen=True)
 class _RegressionRun:
     """What all files of a run share."""
 
@@ -403,26 +379,24 @@ class _RegressionRun:
         self, result: "RegressionEvaluation", items: "RegressionRows"
     ) -> "RegressionEvaluation":
         """Return the result with confidence intervals from resamples of the items."""
-        from dataclasses import replace
+        from ordinate.inference.regression import count_items, estimate_from_items, is_resampled
 
-        from ordinate.inference.regression import count_items, is_resampled
-
-        if self.how is None or not len(items.table):
+        how = self.how
+        by: dict[Any, dict[str, Estimate]] = {}
+        if how is None or not len(items.table):
             return result
-        by = result.by
-        if by and is_resampled(self.how, count_items(result.summary), len(by)):
+
+        def estimate(part: "RegressionEvaluation", of: "RegressionRows") -> "dict[str, Estimate]":
+            return estimate_from_items(part.selected, part.summary, of.y, of.p, how, of.weights)
+
+        if result.by and is_resampled(how, count_items(result.summary), len(result.by)):
             parts = items.split_subgroups()
-            by = {
-                name: part.resample_items(own.y, own.p, self.how, own.weights)
-                for name, part in by.items()
-                for own in [parts[name or None]]
-            }
-        found = result.resample_items(items.y, items.p, self.how, items.weights)
-        return replace(found, by=by)
+            by = {name: estimate(part, parts[name or None]) for name, part in result.by.items()}
+        return result.replace_estimates(estimate(result, items), how, by)
 
     def build_item_parts(
         self, result: "RegressionEvaluation", items: "RegressionRows"
-    ) -> list[_ReportPart]:
+    ) -> "list[ReportPart]":
         """Return the parts that look at single items."""
         parts = []
         if self.options.residuals is not None:
@@ -433,9 +407,8 @@ class _RegressionRun:
             parts.append(self._levels(result, items))
         return parts
 
-    def _build_residuals(self, items: "RegressionRows") -> _ReportPart:
-        from dataclasses import replace
-
+    def _build_residuals(self, items: "RegressionRows") -> "ReportPart":
+        from ordinate.results.report_parts import ReportPart
         from ordinate.results.residuals import analyse_residuals
 
         table = items.table
@@ -449,13 +422,12 @@ class _RegressionRun:
             rows=table.row,
         )
         grouped = items.groups is not None and self.level is not None
-        document = found.document()
-        if grouped:
-            document = replace(document, notes=(*document.notes, NOT_GROUPED_NOTE))
-        return _ReportPart("residuals", found, [document])
+        notes = (NOT_GROUPED_NOTE,) if grouped else ()
+        return ReportPart("residuals", found, notes=notes)
 
-    def _build_comparison(self, items: "RegressionRows") -> _ReportPart:
+    def _build_comparison(self, items: "RegressionRows") -> "ReportPart":
         from ordinate.results.regression_comparison import compare_regression
+        from ordinate.results.report_parts import ReportPart
 
         given = len(items.table)
         items = items.select_predicted(self.rivals, self.options.missing or "error")
@@ -471,32 +443,32 @@ class _RegressionRun:
             interval=self.how,
         )
         left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return _ReportPart("comparison", found, [*([left] * (found.n < given)), found.document()])
+        return ReportPart("comparison", found, sentences=(left,) if found.n < given else ())
 
-    def _levels(self, result: "RegressionEvaluation", items: "RegressionRows") -> _ReportPart:
+    def _levels(self, result: "RegressionEvaluation", items: "RegressionRows") -> "ReportPart":
         from dataclasses import replace
 
         from ordinate.results import Origin
+        from ordinate.results.report_parts import ReportPart
 
         how = None if self.how is None else replace(self.how, method=None)
         found = _evaluate_as_levels(parse_edges(self.options.edges), items, how)
         origin = result.origin
-        found = replace(found, origin=Origin(origin.gold, origin.predicted, origin.files))
-        document = found.document()
-        document = replace(document, verdict=f"As levels: {document.verdict}")
-        return _ReportPart("levels", found, [f"{document.title}.", document])
+        found = found.replace_fields(origin=Origin(origin.gold, origin.predicted, origin.files))
+        return ReportPart("levels", found, opening="As levels")
 
-    def shifted(self, result: "RegressionEvaluation") -> _ReportPart:
+    def shifted(self, result: "RegressionEvaluation") -> "ReportPart":
         """Return the shifted test set beside this one; it has targets of its own."""
         from dataclasses import replace
 
         from ordinate.results.distribution_shift import evaluate_shift
+        from ordinate.results.report_parts import ReportPart
 
         apart: Any = dict.fromkeys(("by", "lower", "upper", "order", "gold_file", "id"))
         columns = replace(_parse_columns(self.options), row_order=False, **apart)
         other, _ = self.evaluate_files([self.options.shifted], columns, None)
         found = evaluate_shift(result, other)
-        return _ReportPart("shifted", found, [found.document()])
+        return ReportPart("shifted", found)
 
 
 # --- levels ---------------------------------------------------------------------------------------

@@ -156,18 +156,22 @@ def add_text_file_options(parser: argparse.ArgumentParser) -> None:
 def add_output_options(parser: argparse._ActionsContainer) -> None:
     """Add the options of the report: format and file."""
     add_file_output_options(parser)
-    add = parser.add_argument
-    add(
-        "--format",
-        choices=REPORT_FORMATS,
-        help="of the report (default: by the suffix of its file, "
-        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
-    )
-    add(
+    add_format_option(parser)
+    parser.add_argument(
         "--details",
         action="store_true",
         default=None,
         help="show on the terminal what files have: full names of models, large tables",
+    )
+
+
+def add_format_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option of the format of a report."""
+    parser.add_argument(
+        "--format",
+        choices=REPORT_FORMATS,
+        help="of the report (default: by the suffix of its file, "
+        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
 
 
@@ -178,6 +182,11 @@ def add_file_output_options(parser: argparse._ActionsContainer) -> None:
         metavar="FILE",
         help="where to write what the command makes (default: standard output)",
     )
+    add_force_option(parser)
+
+
+def add_force_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that overwrites."""
     parser.add_argument("--force", action="store_true", help="overwrite existing outputs")
 
 
@@ -283,16 +292,16 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
 
 def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.cli.output import check_output_paths, replace_with_companion
 
     check_output_paths(list_inputs(options), [options.output])
-    with replace_atomically(options.output, force=options.force) as report:
-        if report is None:
-            show_report(options, result(), sys.stdout)
-        else:
-            shown = options.format or _infer_format(options.output)
-            text = render(result(), shown, details=options.details)
-            report.write_text(text, encoding="utf-8", errors="replace")
+    if options.output is None:
+        show_report(options, result(), sys.stdout)
+        return
+    with replace_with_companion(options.output, force=options.force) as (report, store):
+        shown = options.format or _infer_format(options.output)
+        text = render(result(), shown, details=options.details, store=store)
+        report.write_text(text, encoding="utf-8", errors="replace")
 
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:

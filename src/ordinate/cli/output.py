@@ -9,7 +9,7 @@ from pathlib import Path
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.experiment.layout import refuse_reserved_path
-from ordinate.render import atomic_files
+from ordinate.render import StoreText, atomic_files
 
 
 @contextmanager
@@ -25,6 +25,17 @@ def replace_atomically(target: str | None, *, force: bool) -> Iterator[Path | No
         _resolve_target(target, force=force), prefix=atomic_files.UNLOCKED_PREFIX
     ) as temporary:
         yield temporary
+
+
+@contextmanager
+def replace_with_companion(target: str, *, force: bool) -> Iterator[tuple[Path, StoreText]]:
+    """Give a temporary file as `replace_atomically` does, and what puts a file beside it."""
+    path = _resolve_target(target, force=force)
+    with (
+        atomic_files.store_beside(path) as store,
+        atomic_files.replace_file(path, prefix=atomic_files.UNLOCKED_PREFIX) as temporary,
+    ):
+        yield temporary, store
 
 
 def check_output_paths(

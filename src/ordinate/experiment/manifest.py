@@ -100,11 +100,15 @@ class Manifest:
                 _verify_file(folder, path, stored)
             except OSError as problem:
                 raise BadStore(f"{shorten(path)} in {folder}: {problem.strerror}.") from None
-        if further := sorted(set(_list_files(folder)) - set(self.files)):
+        if further := self.list_further_files(folder):
             raise BadStore(
                 f"{folder} holds {shorten(further[0])}, which its {MANIFEST_FILE} does not list. "
                 "Remove the file, or make the artefact again."
             )
+
+    def list_further_files(self, folder: Path) -> list[str]:
+        """Return the files of a folder that the manifest does not list."""
+        return sorted(set(_list_files(folder)) - set(self.files))
 
 
 def collect_versions(libraries: Sequence[str] = ()) -> dict[str, str]:

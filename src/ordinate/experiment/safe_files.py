@@ -12,6 +12,7 @@ from typing import Any
 from ordinate.errors import BadInput, BadOutput, shorten
 from ordinate.render.atomic_files import (
     TEMPORARY_PREFIX,
+    UNLOCKED_PREFIX,
     make_temporary_path,
     replace_file,
     report_write_errors,
@@ -29,21 +30,49 @@ PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is 
 def create_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside the path; it gets the path's name when all went well."""
     _refuse_existing(path)
-    temporary = make_temporary_path(path)
+    with _make_folder_beside(path, TEMPORARY_PREFIX) as temporary:
+        yield temporary
+        with report_write_errors(path):
+            _sync_folder(temporary)
+            _refuse_existing(path)  # a rename would silently take the place of an empty folder
+            temporary.rename(path)
+            sync_to_disk(path.parent)
+
+
+@contextmanager
+def replace_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside the path; it takes the path's place when all went well.
+
+    What was there before stays until the new folder is safely on the disk.
+    """
+    with _make_folder_beside(path, UNLOCKED_PREFIX) as temporary:
+        yield temporary
+        earlier = make_temporary_path(path, UNLOCKED_PREFIX)
+        with report_write_errors(path):
+            _sync_folder(temporary)
+            if path.exists():
+                path.rename(earlier)
+            temporary.rename(path)
+            sync_to_disk(path.parent)
+        shutil.rmtree(earlier, ignore_errors=True)
+
+
+@contextmanager
+def _make_folder_beside(path: Path, prefix: str) -> Iterator[Path]:
+    temporary = make_temporary_path(path, prefix)
     try:
         with report_write_errors(path):
             temporary.mkdir()
         yield temporary
-        with report_write_errors(path):
-            for folder, _, names in os.walk(temporary, topdown=False):
-                for name in names:
-                    sync_to_disk(Path(folder, name))
-                sync_to_disk(Path(folder))
-            _refuse_existing(path)  # a rename would silently take the place of an empty folder
-            temporary.rename(path)
-            sync_to_disk(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    for where, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            sync_to_disk(Path(where, name))
+        sync_to_disk(Path(where))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -444,14 +444,21 @@ def max_t_statistic(values: Array, resampled: Array) -> Array:
     error = np.zeros((systems, systems))
     error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems))
     scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
+    scale += scale.T
+    largest_scale = scale.max(axis=1)
 
     def find_widest(away: Array) -> Array:
-        widest = np.zeros(len(away))
+        lowest, highest = away.argmin(axis=1), away.argmax(axis=1)
+        rows = np.arange(len(away))
+        low, high = away[rows, lowest], away[rows, highest]
+        widest = (high - low) * scale[lowest, highest]
+        # no pair of a system has a larger statistic than this
+        most = np.maximum(away - low[:, None], high[:, None] - away) * largest_scale
         for index in range(systems - 1):
-            statistic = away[:, index, None] - away[:, index + 1 :]
-            np.abs(statistic, out=statistic)
+            rows = np.flatnonzero(most[:, index] > widest)
+            statistic = np.abs(away[rows, index, None] - away[rows, index + 1 :])
             statistic *= scale[index, index + 1 :]
-            np.maximum(widest, statistic.max(axis=1), out=widest)
+            widest[rows] = np.maximum(widest[rows], statistic.max(axis=1))
         return widest
 
     blocks = _split_resamples(resampled - values, systems, CACHED_NUMBERS)

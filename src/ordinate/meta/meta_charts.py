@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ordinate.metrics.known_properties import PropertyRecord
 
 REFERENCE, OTHER = "reference", "other metric"
+SIGNED_TICKS = ((-1.0, "-1"), (0.0, "0"), (1.0, "1"))
 VERDICT_SHADES = {"not_violated": 1.0, "tie_only": 0.4, "violated": -1.0}
 VERDICT_SIGNS = {"not_violated": "✓", "tie_only": "=", "violated": "✗", "undefined": "?"}
 
@@ -101,7 +102,8 @@ def chart_agreement(result: "MetaEvaluation") -> list[Chart]:
             Axis("", "ordered", levels),
             Axis("metric", "ordered", levels),
             (Panel(tuple(make_cell(i, j) for i in order for j in order)),),
-            shades="rank correlation, below 0 in the other colour",
+            shades="rank correlation",
+            shade_ticks=SIGNED_TICKS,
         )
     ]
 
@@ -135,7 +137,8 @@ def chart_unanimity(result: "MetaEvaluation") -> list[Chart]:
             Axis("improved on", "ordered", systems),
             Axis("system", "ordered", systems),
             (Panel(cells),),
-            shades="unanimous improvement ratio, below 0 in the other colour",
+            shades="unanimous improvement ratio",
+            shade_ticks=SIGNED_TICKS,
         )
     ]
 
@@ -172,7 +175,11 @@ def chart_properties(result: "PropertyVerdicts") -> list[Chart]:
             Axis("property", "ordered", tuple(map(_format_law, laws))),
             Axis("metric", "ordered", metrics),
             (Panel(cells),),
-            shades="✓ not violated, = ties, ✗ violated in the other colour, ? undefined",
+            shades="the metric keeps the property",
+            shade_ticks=tuple(
+                (shade, f"{VERDICT_SIGNS[verdict]} {VERDICT_NAMES[verdict]}")
+                for verdict, shade in sorted(VERDICT_SHADES.items(), key=lambda x: x[1])
+            ),
         )
     ]
 

@@ -36,8 +36,8 @@ ALLOWED_NODES: dict[str, frozenset[str]] = {
     "ObjectNode": frozenset(
         {
             "ordinate.models.regressors.kernels.KernelExpansion",
-            "ordinate.models.classifiers.ordinal_regression.FrankHall",
-            "ordinate.models.classifiers.ordinal_regression.OrdinalThreshold",
+            "ordinate.models.classifiers.ordinal_regression.FrankHallClassifier",
+            "ordinate.models.classifiers.ordinal_regression.OrdinalThresholdClassifier",
             "sklearn.linear_model._logistic.LogisticRegression",
             "sklearn.linear_model._ridge.Ridge",
             "sklearn.naive_bayes.ComplementNB",

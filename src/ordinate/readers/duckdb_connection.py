@@ -85,6 +85,7 @@ def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -
             save_frame(frame, path, own)
         return
     columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
+    import_module("duckdb")  # its Python half knows the frames of other libraries
     try:
         connection.register("frame", columns)
         connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")

@@ -1,6 +1,7 @@
 """Items of a data frame of any library that narwhals knows, summed up by its own engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +30,8 @@ class FrameItems:
     def add_columns(self, columns: Mapping[str, Expression]) -> "FrameItems":
         """Return the items with more columns."""
         more = {name: each.to_narwhals() for name, each in columns.items()}
-        return replace(self, frame=self.frame.with_columns(**more))
+        with explain_failure(self.name):
+            return replace(self, frame=self.frame.with_columns(**more))
 
     def sum_by(
         self,
@@ -38,13 +40,12 @@ class FrameItems:
         where: Expression | None = None,
     ) -> Table:
         """Return the sums over the items that share all keys, as the engine finds them."""
-        rows = self._filter(where)
-        # What is summed up is a column first: some engines take no more than that.
-        rows = rows.select(*keys, **{name: each.of.to_narwhals() for name, each in sums.items()})
-        found = rows.group_by(*keys, drop_null_keys=False).agg(
-            *(_take(name, each.kind) for name, each in sums.items())
-        )
-        table = self._collect(found)
+        with explain_failure(self.name):
+            rows = self._filter(where)
+            # What is summed up is a column first: some engines take no more than that.
+            rows = rows.select(*keys, **{x: each.of.to_narwhals() for x, each in sums.items()})
+            taken = (_take(name, each.kind) for name, each in sums.items())
+            table = rows.group_by(*keys, drop_null_keys=False).agg(*taken).collect()
         return {key: _make_cells(table[key]) for key in keys} | {
             name: np.array(table[name].to_list(), float) for name in sums
         }
@@ -55,7 +56,8 @@ class FrameItems:
         """Return some places where a condition holds, and what stands there."""
         cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((shown, *also))}
         place = {PLACE: column("id").to_narwhals()} if self.identified else {}
-        table = self._collect(self._filter(where).select(**cells, **place).head(limit))
+        with explain_failure(self.name):
+            table = self._filter(where).select(**cells, **place).head(limit).collect()
         found = list(zip(*(table[name].to_list() for name in cells), strict=True))
         places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
         return [(place, *cells) for place, cells in zip(places, found, strict=True)]
@@ -66,14 +68,15 @@ class FrameItems:
             return self.frame
         return self.frame.filter(where.to_narwhals())
 
-    def _collect(self, frame: Any) -> Any:
-        try:
-            return frame.collect()
-        except Exception as problem:
-            reason = shorten(" ".join(str(problem).split())[:300])
-            raise BadInput(
-                f"{self.name} cannot be read: {type(problem).__name__}: {reason}."
-            ) from problem
+
+@contextmanager
+def explain_failure(name: str) -> Iterator[None]:
+    """Say whose data cannot be read, whatever their engine raises."""
+    try:
+        yield
+    except Exception as problem:
+        reason = shorten(" ".join(str(problem).split())[:300])
+        raise BadInput(f"{name} cannot be read: {type(problem).__name__}: {reason}.") from problem
 
 
 def _take(name: str, kind: str) -> Any:

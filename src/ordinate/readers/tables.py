@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, BadValues
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.databases import Query, QueryItems
-from ordinate.readers.frame_items import FrameItems
+from ordinate.readers.frame_items import FrameItems, explain_failure
 from ordinate.readers.items import ItemSource
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.detection import find_carried_scale
@@ -110,9 +110,9 @@ def refuse_unnamed_columns(names: Mapping[str, str], *needed: str) -> None:
 
 def is_table(data: Any) -> bool:
     """Tell whether data are a table, and not a column."""
-    # Arrays and everybody's series have no columns: nothing is imported to ask.
+    # Arrays and everybody's series have no columns: nothing is imported, and no engine is asked.
     return isinstance(data, (Query, Mapping)) or any(
-        hasattr(data, mark)
+        hasattr(type(data), mark)
         for mark in ("collect_schema", "column_names", "read_next_batch", "columns")
     )
 
@@ -130,8 +130,10 @@ def _open_frame(data: Any) -> "ColumnTable | LazyTable":
     from narwhals.stable import v2 as narwhals
 
     library = type(data).__module__.partition(".")[0].removeprefix("_")
+    name = f"the {library} frame"
     if hasattr(data, "read_next_batch"):  # batches of Arrow, which are given once
-        data = data.read_all()
+        with explain_failure(name):
+            data = data.read_all()
     try:
         frame = narwhals.from_native(data)
     except TypeError:
@@ -139,10 +141,10 @@ def _open_frame(data: Any) -> "ColumnTable | LazyTable":
             f"{type(data).__name__} of {library} is no table that can be read. Pass a frame of "
             "pandas, Polars, PyArrow, DuckDB, Ibis, Dask or PySpark, or columns."
         ) from None
-    name = f"the {library} frame"
     if not isinstance(frame, narwhals.LazyFrame):
         return ColumnTable(frame, frame.columns, name)
-    schema = frame.collect_schema()
+    with explain_failure(name):
+        schema = frame.collect_schema()
     orders = {column: getattr(kind, "categories", None) for column, kind in schema.items()}
     return LazyTable(frame, name, orders)
 

@@ -211,7 +211,10 @@ class RegressionReport(TaskReport):
                 )
                 whole = replace(test.evaluation, parts=(found,))
                 variant = test.name if len(result.tests) > 1 else ""
-                charts += [replace(chart, variant=variant) for chart in whole.list_charts()]
+                charts += [
+                    replace(chart, variant=variant, varies_by="test set")
+                    for chart in whole.list_charts()
+                ]
         return charts
 
     def describe_methods(self, result: "TuningResult") -> list[str]:

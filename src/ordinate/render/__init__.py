@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 from ordinate.render import csv_records, latex, markdown, text
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ordinate.render.charts import Chart
 
 Drawings = Literal["none", "plain", "coloured"]  # on a terminal
+StoreText = Callable[[str], str]  # puts a text into a file beside the report, and names it
 
 __all__ = [
     "FORMATS_BY_SUFFIX",
@@ -45,18 +47,36 @@ class Renderable(Protocol):
     def list_charts(self) -> "list[Chart]":
         """Return the views."""
 
+    def describe_provenance(self, store: StoreText | None = None) -> dict[str, Any]:
+        """Return what made the report, and what it is made of."""
 
-def _render_json(result: Renderable) -> str:
-    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+def _render_json(result: Renderable, store: StoreText | None = None) -> str:
+    values, provenance = result.to_dict(), result.describe_provenance(store)
+    text = _write_json(values, provenance, ascii_only=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a letter, which no file can have
+        return _write_json(values, provenance, ascii_only=True)
+    return text
 
 
-def _render_html(result: Renderable) -> str:
+def _write_json(values: Any, provenance: Any, *, ascii_only: bool) -> str:
+    """Return a report as JSON; what it is made of is for programs, and stands on one line."""
+    write = partial(json.dumps, ensure_ascii=ascii_only, allow_nan=False)
+    shown = write(values, indent=2).removesuffix("\n}")
+    return f'{shown},\n  "{PROVENANCE}": {write(provenance)}\n}}\n'
+
+
+def _render_html(result: Renderable, store: StoreText | None = None) -> str:
     from ordinate.render.html_page import render_page  # noqa: PLC0415 - start-up: others draw nothing
 
-    return render_page(result)
+    return render_page(result, store)
 
 
-RENDERERS: dict[str, Callable[[Any], str]] = {
+PROVENANCE = "provenance"  # the key of JSON under which a report says what it is made of
+PROVEN_FORMATS = {"json", "html"}  # those that `ordinate verify` makes again
+RENDERERS: dict[str, Callable[..., str]] = {
     "text": lambda result: text.render(result.document()),
     "json": _render_json,
     "csv": lambda result: csv_records.render(result.rows()),
@@ -81,11 +101,13 @@ def render(
     width: int | None = None,
     details: bool | None = None,
     drawings: Drawings = "none",
+    store: StoreText | None = None,
 ) -> str:
     """Return a result in one of the formats of `RENDERERS`.
 
     Text keeps to a width if there is one, at the price of columns and, unless they are asked for,
-    of details; other formats are always whole. A terminal may have drawings.
+    of details; other formats are always whole. A terminal may have drawings. JSON and pages carry
+    what they are made of, or hand it to `store` where it is too large for them.
     """
     if report_format == "text":
         return text.render(
@@ -94,6 +116,8 @@ def render(
             details=width is None if details is None else details,
             illustrator=None if drawings == "none" else _make_illustrator(result, drawings),
         )
+    if report_format in PROVEN_FORMATS:
+        return RENDERERS[report_format](result, store)
     return RENDERERS[report_format](result)
 
 

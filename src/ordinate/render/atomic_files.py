@@ -1,8 +1,10 @@
 """Files that arrive whole or not at all."""
 
+import hashlib
 import os
+import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,6 +45,31 @@ def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path
             sync_to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def store_beside(target: Path) -> Iterator[Callable[[str], str]]:
+    """Give a function that puts a text into a file beside a report, and returns its name.
+
+    The name has the hash of the text, so that a report and what it names belong together whatever
+    happens in between. Those of an earlier report of the same name go when all went well.
+    """
+    stored: set[str] = set()
+
+    def store(text: str) -> str:
+        content = text.encode()
+        path = target.with_name(f"{target.name}.{hashlib.sha256(content).hexdigest()[:16]}.json")
+        with replace_file(path, prefix=UNLOCKED_PREFIX) as temporary:
+            temporary.write_bytes(content)
+        stored.add(path.name)
+        return path.name
+
+    yield store
+    own_name = re.compile(re.escape(target.name) + r"\.[0-9a-f]{16}\.json")
+    with report_write_errors(target):
+        for path in target.parent.iterdir():
+            if own_name.fullmatch(path.name) and path.name not in stored:
+                path.unlink(missing_ok=True)
 
 
 def make_temporary_path(path: Path, prefix: str = TEMPORARY_PREFIX) -> Path:

@@ -137,8 +137,10 @@ class Panel:
 class Chart:
     """A view of a result: `name` is how it is asked for, `description` what can be seen in it.
 
-    Charts of one name that differ in `variant`, mostly a metric, are shown one at a time. `series`
-    are the entries of the legend, in their order; colour and shape distinguish them.
+    Charts of one name that differ in `variant` are shown one at a time; `varies_by` says what a
+    variant is: a metric, a feature, a test set. `series` are the entries of the legend, in their
+    order; colour and shape distinguish them. `shade_ticks` say what some shades stand for, those
+    below 0 included.
     """
 
     name: str
@@ -149,8 +151,10 @@ class Chart:
     panels: tuple[Panel, ...]
     series: tuple[str, ...] = ()
     variant: str = ""
+    varies_by: str = "metric"
     columns: int = 1  # panels side by side
     shades: str = ""  # what the shade of cells is, for the legend
+    shade_ticks: tuple[tuple[float, str], ...] = ((0.0, "low"), (1.0, "high"))
 
     def list_marks(self) -> list[Mark]:
         """Return the marks of all panels."""

@@ -3,13 +3,26 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from ordinate.errors import replace_control_characters
 
 Cell = str | int | float | None
 UNDEFINED = "undefined"
 NOTES_TITLE = "Notes"
+
+
+class Link(str):
+    """A cell that leads to another page, where a reader can follow: elsewhere it is its text."""
+
+    __slots__ = ("target",)
+    target: str
+
+    def __new__(cls, text: str, target: str) -> Self:
+        """Return the text, which knows its target."""
+        link = super().__new__(cls, text)
+        link.target = target
+        return link
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,8 @@ class Grid:
         columns = enumerate(zip(*self.rows, strict=True))
         used = [k for k, cells in columns if any(cell is not None for cell in cells)]
         rows = tuple(tuple(row[k] for k in used) for row in self.rows)
-        return replace(self, header=tuple(self.header[k] for k in used), rows=rows)
+        header, left = tuple(self.header[k] for k in used), sum(k < self.left for k in used)
+        return replace(self, header=header, rows=rows, left=left)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from importlib.resources import files
 from ordinate.errors import replace_control_characters
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, Link, format_grid_rows
 
 MOST_DRAWINGS = 2  # of a piece: those that answer first
+LARGEST_PIECE = 200_000  # letters of a piece, without its style sheet
+TOO_LARGE = "What stands here is too large for a notebook: result.save('report.html') shows it."
 LONGEST_CELL, LONGEST_SENTENCE = 160, 2_000  # letters; the rest of a longer text is scrolled to
 
 
@@ -20,20 +22,32 @@ def render_piece(document: Document, charts: Iterable[Chart] = ()) -> str:
     Its style sheet concerns nothing outside it, and it has no identifiers and no script.
     """
     first = list({chart.name: chart for chart in reversed([*charts])}.values())[::-1]
-    drawings = "\n".join(map(svg.render_drawing, first[:MOST_DRAWINGS]))
-    body = "\n".join(
+    drawings = list(map(svg.render_drawing, first[:MOST_DRAWINGS]))
+    blocks = [
         render_grid(block) if isinstance(block, Grid) else render_text(block)
         for block in list(document.list_body())[1 if document.verdict else 0 :]
-    )
+    ]
     if notes := render_notes(document):
-        body += f"\n<h4>{NOTES_TITLE}</h4>\n{notes}"
+        blocks.append(f"<h4>{NOTES_TITLE}</h4>\n{notes}")
+    shown = _bound([*drawings, *blocks])
+    drawn, body = "\n".join(shown[: len(drawings)]), "\n".join(shown[len(drawings) :])
     if drawings:
-        body = f"{drawings}\n<details>\n<summary>Tables and notes</summary>\n{body}\n</details>"
+        body = f"{drawn}\n<details>\n<summary>Tables and notes</summary>\n{body}\n</details>"
     verdict = render_text(document.verdict, kind="verdict") if document.verdict else ""
     return (
         f'<div class="ordinate">\n<style>{read_style("html.css")}{svg.STYLE}</style>\n'
         f"{render_text(document.title, 'h3')}\n{verdict}\n{body}\n</div>\n"
     )
+
+
+def _bound(elements: list[str]) -> list[str]:
+    """Return elements of which large ones are a sentence: a notebook keeps all that it shows."""
+    room, shown = LARGEST_PIECE, []
+    for element in elements:
+        fits = len(element) <= room
+        room -= len(element) if fits else 0
+        shown.append(element if fits else render_text(TOO_LARGE))
+    return shown
 
 
 @cache
@@ -70,7 +84,10 @@ def render_grid(grid: Grid) -> str:
         for k, name in enumerate(header)
     )
     caption = f"<caption>{_render_cell_text(grid.title)}</caption>" if grid.title else ""
-    lines = [f"<tr>{_render_cells(row, grid.left)}</tr>" for row in rows]
+    lines = [
+        f"<tr>{_render_cells(list(map(_render_cell, cells, row)), grid.left)}</tr>"
+        for cells, row in zip(grid.rows, rows, strict=True)
+    ]
     count = len(lines) - grid.totals
     body, foot = "\n".join(lines[:count]), "\n".join(lines[count:])
     return (
@@ -86,12 +103,19 @@ NUMBER = ' class="n"'
 
 def _render_cells(row: list[str], left: int) -> str:
     words = "".join(
-        f'<th scope="row">{_render_cell_text(cell)}</th>'
-        if k == left - 1
-        else f"<td>{_render_cell_text(cell)}</td>"
+        f'<th scope="row">{cell}</th>' if k == left - 1 else f"<td>{cell}</td>"
         for k, cell in enumerate(row[:left])
     )
-    return words + "".join(f"<td{NUMBER}>{_render_cell_text(cell)}</td>" for cell in row[left:])
+    return words + "".join(f"<td{NUMBER}>{cell}</td>" for cell in row[left:])
+
+
+def _render_cell(cell: Cell, text: str) -> str:
+    return render_link(cell) if isinstance(cell, Link) else _render_cell_text(text)
+
+
+def render_link(link: Link) -> str:
+    """Return a text that leads to its target."""
+    return f'<a href="{escape_text(link.target)}">{_render_cell_text(link)}</a>'
 
 
 def _render_cell_text(text: str) -> str:

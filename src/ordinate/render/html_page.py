@@ -1,55 +1,87 @@
 """HTML pages: a whole report in one file, which needs no network and runs no script but its own.
 
-Everything is drawn and written here, every variant of it. The script (`page.js`) shows and hides
+Everything is drawn and written here, every variant of it. The script (`page.js`) shows variants
 and sorts, and computes the what-if panel (`what_if.js`); without it, the first variants are shown.
 """
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants, format_cell
-from ordinate.render.html import escape_text, read_style, render_grid, render_notes, render_text
+from ordinate.render.document import NOTES_TITLE, Document, Grid, Link, Variants, format_cell
+from ordinate.render.html import (
+    escape_text,
+    read_style,
+    render_grid,
+    render_link,
+    render_notes,
+    render_text,
+)
+from ordinate.render.page_variants import render_chooser, render_variants
 
 if TYPE_CHECKING:
-    from ordinate.render import Renderable
+    from ordinate.render import Renderable, StoreText
     from ordinate.summaries import ConfusionMatrix
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
+VERIFY = " <code>ordinate verify</code> makes this page again, and says whether all digits agree."
 MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
+METRIC = "metric"
+Choices: TypeAlias = Mapping[str, Sequence[str]]  # what can be chosen, by what varies
 
 
-def render_page(result: "Renderable") -> str:
+def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
     """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
-    document, charts = result.document(), result.list_charts()
-    metrics = _list_metrics(document, charts)
+    panel = Section("what-if", "What if", _render_what_if(result), "what_if.js")
+    provenance = render_data("ordinate-provenance", result.describe_provenance(store))
+    return render_document(
+        result.document(),
+        result.list_charts(),
+        panel,
+        data="\n".join(filter(None, [_render_summary(result), provenance])),
+        footer=VERIFY,
+    )
+
+
+def render_document(
+    document: Document,
+    charts: Sequence[Chart],
+    *more: "Section",
+    links: Sequence[Link] = (),
+    data: str = "",
+    footer: str = "",
+) -> str:
+    """Return sentences, charts and tables as a page; further sections stand between these.
+
+    `links` are the other pages of a site, and `data` is what the page carries for programs.
+    """
+    choices = _list_choices(document, charts)
     sections = [
-        _Section("verdict", "Verdict", _render_verdict(document, metrics)),
-        _Section("charts", "Charts", _render_charts(charts, metrics)),
-        _Section("what-if", "What if", _render_what_if(result)),
-        _Section("tables", "Tables", _render_blocks(document, metrics)),
-        _Section("notes", NOTES_TITLE, render_notes(document)),
+        Section("verdict", "Verdict", _render_verdict(document, choices)),
+        Section("charts", "Charts", _render_charts(charts, choices)),
+        *more,
+        Section("tables", "Tables", _render_blocks(document, choices)),
+        Section("notes", NOTES_TITLE, render_notes(document)),
     ]
     written = [section for section in sections if section.content]
-    script = _read_script("page.js")
-    if any(section.name == "what-if" for section in written):
-        script += _read_script("what_if.js")
-    head = _render_head(document, script)
+    script = _read_script("page.js") + "".join(_read_script(x.script) for x in written if x.script)
+    policy = "".join(f" {x.policy};" for x in written if x.policy)
+    head = _render_head(document, script, policy)
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
         '<body class="ordinate">',
-        _render_header(document, metrics, written),
+        _render_header(document, choices, written, links),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        f"<footer><p>Made with Ordinate {version('ordinate')}.</p></footer>",
-        _render_summary(result),
+        f"<footer><p>Made with Ordinate {version('ordinate')}.{footer}</p></footer>",
+        data,
         f'<script type="module">{script}</script>',
         "</body>\n</html>\n",
     ]
@@ -61,26 +93,36 @@ def _read_script(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Section:
-    """A part of the page with a head of its own; one without content is not written."""
+class Section:
+    """A part of the page with a head of its own; one without content is not written.
+
+    `script` is the file of what works in it; until that runs, the section is hidden. `policy` is
+    what it may load, in the words of a content security policy.
+    """
 
     name: str
     title: str
     content: str
+    script: str = ""
+    policy: str = ""
 
     def render(self) -> str:
-        """Return the section; what needs the script is hidden until that runs."""
-        hidden = " hidden" if self.name == "what-if" else ""
+        """Return the section."""
         return (
-            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{hidden}>\n'
+            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{self.hidden}>\n'
             f'<h2 id="{self.name}-title">{self.title}</h2>\n{self.content}\n</section>'
         )
+
+    @property
+    def hidden(self) -> str:
+        """The attribute of what is not shown until a script runs."""
+        return " hidden" if self.script else ""
 
 
 # --- head ----------------------------------------------------------------------------------------
 
 
-def _render_head(document: Document, script: str) -> str:
+def _render_head(document: Document, script: str, policy: str = "") -> str:
     """Return what a browser must know first: whose code it may run, titles, style sheets."""
     chosen = "".join(
         f"@media screen{{[data-theme={name}] .ordinate,[data-theme={name}] .ordinate-chart"
@@ -89,7 +131,7 @@ def _render_head(document: Document, script: str) -> str:
     )
     page = read_style("html.css") + read_style("page.css") + chosen
     policy = (
-        f"default-src 'none'; style-src {_hash(page)} {_hash(svg.STYLE)}; "
+        f"default-src 'none';{policy} style-src {_hash(page)} {_hash(svg.STYLE)}; "
         f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     title = document.title[: LONGEST_TITLE - 1] + "…" * (len(document.title) >= LONGEST_TITLE)
@@ -112,69 +154,66 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _render_header(document: Document, metrics: Sequence[str], sections: list[_Section]) -> str:
-    links = "\n".join(
-        f'<li{" hidden" if x.name == "what-if" else ""}><a href="#{x.name}">{x.title}</a></li>'
-        for x in sections
-    )
-    chooser = ""
-    if len(metrics) > 1:
-        chooser = _render_chooser("Metric", metrics, ' id="metric"')
+def _render_header(
+    document: Document,
+    choices: Choices,
+    sections: Sequence[Section],
+    links: Sequence[Link],
+) -> str:
+    listed = "\n".join(f'<li{x.hidden}><a href="#{x.name}">{x.title}</a></li>' for x in sections)
+    choosers = "\n".join(render_chooser(kind, names) for kind, names in choices.items())
     return (
-        f"<header>\n{render_text(document.title, 'h1')}\n</header>\n"
-        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{links}\n</ul>\n</nav>\n'
-        f'{chooser}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
+        f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
+        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
+        f'{choosers}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
 
 
-def _render_chooser(label: str, names: Iterable[str], more: str = "") -> str:
-    options = "".join(f"<option>{escape_text(name)}</option>" for name in names)
-    return f'<label class="chooser" hidden>{label} <select{more}>{options}</select></label>'
+def _render_links(links: Sequence[Link]) -> str:
+    """Return the pages of a site."""
+    if not links:
+        return ""
+    listed = "\n".join(f"<li>{render_link(link)}</li>" for link in links)
+    return f'<nav class="site" aria-label="Site">\n<ul>\n{listed}\n</ul>\n</nav>\n'
 
 
-# --- what follows the metric ---------------------------------------------------------------------
+# --- what follows a choice -----------------------------------------------------------------------
 
 
-def _list_metrics(document: Document, charts: list[Chart]) -> list[str]:
-    """Return the metrics that can be chosen: those of the verdicts, or of the first variants."""
-    if len(document.verdicts) > 1:
-        return [*document.verdicts]
-    varied = [x for x in document.list_blocks() if isinstance(x, Variants) and len(x.metrics) > 1]
-    if varied:
-        return [*varied[0].metrics]
-    first = next((chart.name for chart in charts if chart.variant), None)
-    return [chart.variant for chart in charts if chart.name == first]
+def _list_choices(document: Document, charts: Sequence[Chart]) -> Choices:
+    """Return the names that are chosen once for the page, by what varies: metric, test set.
 
-
-def _render_variants(elements: dict[str, str], metrics: Sequence[str]) -> str:
-    """Return elements of which one is shown, by the metric or by a choice of their own."""
-    if len(elements) == 1:
-        return next(iter(elements.values()))
-    shown = "\n".join(
-        f'<div data-variant="{escape_text(name)}"{" hidden" if k else ""}>\n{element}\n</div>'
-        for k, (name, element) in enumerate(elements.items())
-    )
-    if set(elements) <= set(metrics):
-        none = '<p class="none" hidden>Undefined by this metric.</p>'
-        return f'<div class="variants" data-follows="metric">\n{shown}\n{none}\n</div>'
-    return f'<div class="variants">\n{_render_chooser("Show", elements)}\n{shown}\n</div>'
-
-
-def _render_verdict(document: Document, metrics: Sequence[str]) -> str:
-    verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
-    return _render_variants(
-        {name: render_text(text, kind="verdict") for name, text in verdicts.items() if text},
-        metrics,
-    )
-
-
-def _render_charts(charts: list[Chart], metrics: Sequence[str]) -> str:
-    views: dict[str, dict[str, str]] = {}
+    What only one view varies by is chosen there, but for metrics.
+    """
+    views: dict[str, dict[str, list[str]]] = {METRIC: {}}
     for chart in charts:
-        views.setdefault(chart.name, {})[chart.variant] = _render_figure(chart)
+        if chart.variant:
+            views.setdefault(chart.varies_by, {}).setdefault(chart.name, []).append(chart.variant)
+    metrics = [[*document.verdicts]]
+    metrics += [[*x.metrics] for x in document.list_blocks() if isinstance(x, Variants)]
+    metrics += views.pop(METRIC).values()
+    choices = {METRIC: next((names for names in metrics if len(names) > 1), [])}
+    choices |= {
+        kind: list(dict.fromkeys(name for names in lists.values() for name in names))
+        for kind, lists in views.items()
+        if len(lists) > 1
+    }
+    return {kind: names for kind, names in choices.items() if len(names) > 1}
+
+
+def _render_verdict(document: Document, choices: Choices) -> str:
+    verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
+    written = {name: render_text(x, kind="verdict") for name, x in verdicts.items() if x}
+    return render_variants(written, METRIC, choices) if written else ""
+
+
+def _render_charts(charts: Sequence[Chart], choices: Choices) -> str:
+    views: dict[tuple[str, str], dict[str, str]] = {}
+    for chart in charts:
+        views.setdefault((chart.name, chart.varies_by), {})[chart.variant] = _render_figure(chart)
     drawn = "\n".join(
-        f'<div class="view">\n{_render_variants(figures, metrics)}\n</div>'
-        for figures in views.values()
+        f'<div class="view">\n{render_variants(figures, varies_by, choices)}\n</div>'
+        for (_, varies_by), figures in views.items()
     )
     return f'<div class="views">\n{drawn}\n</div>' if drawn else ""
 
@@ -188,11 +227,12 @@ def _render_figure(chart: Chart) -> str:
     )
 
 
-def _render_blocks(document: Document, metrics: Sequence[str]) -> str:
+def _render_blocks(document: Document, choices: Choices) -> str:
     return "\n".join(
-        _render_variants(
+        render_variants(
             {name: "\n".join(map(_render_block, block.make(name))) for name in block.metrics},
-            metrics,
+            METRIC,
+            choices,
         )
         if isinstance(block, Variants)
         else _render_block(block)
@@ -208,12 +248,15 @@ def _render_block(block: str | Grid) -> str:
 
 
 def _render_summary(result: "Renderable") -> str:
-    """Return the report as JSON, in which nothing ends the element that it stands in."""
-    text = json.dumps(result.to_dict(), allow_nan=False, separators=(",", ":"))
-    if len(text) > LARGEST_SUMMARY:
-        return ""
-    text = text.replace("<", "\\u003c")
-    return f'<script type="application/json" id="ordinate-summary">{text}</script>'
+    """Return the report as JSON, unless it is too large for a page."""
+    element = render_data("ordinate-summary", result.to_dict())
+    return "" if len(element) > LARGEST_SUMMARY else element
+
+
+def render_data(name: str, values: Any) -> str:
+    """Return plain values as JSON in an element, which nothing in them ends."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def _render_what_if(result: "Renderable") -> str:

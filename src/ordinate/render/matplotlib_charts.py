@@ -555,13 +555,12 @@ def _draw_shades(chart: Chart, axes: list[Axes]) -> None:
     meshes = [mesh for ax in axes for mesh in ax.collections if mesh.get_cmap() is SHADES]
     if not meshes:
         return
-    below = any(cell.shade < 0 for panel in chart.panels for cell in _list_cells(panel))
-    ticks = {-1: "low", 0: "0", 1: "high"} if below else {0: "low", 1: "high"}
+    ticks = dict(chart.shade_ticks)
     bar = axes[0].figure.colorbar(meshes[0], ax=axes, shrink=0.8, aspect=25)
-    bar.set_ticks([*ticks], labels=[*ticks.values()])
+    bar.set_ticks([*ticks], labels=[_to_text(name) for name in ticks.values()])
     height = sum(_measure_side(ax, "y") for ax in axes[:: max(1, chart.columns)])
     bar.set_label("\n".join(_wrap_shades(chart, height)), **PLAIN)
-    bar.ax.set_ylim(min(ticks), 1)
+    bar.ax.set_ylim(min(0.0, *ticks), 1)
     bar.outline.set_visible(False)
 
 

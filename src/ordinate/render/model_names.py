@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
 
+from ordinate.render.charts import Chart
 from ordinate.render.document import Block, Document, Grid, Variants
 
 MODEL_NAME = re.compile(r"(?:(?P<features>.+)-)?(?P<model_type>\w+)-(?P<digest>[0-9a-f]{12})")
@@ -42,11 +44,32 @@ def use_short_names(document: Document, names: Iterable[str]) -> Document:
     return replace(renamed, details=(*renamed.details, grid))
 
 
-def _rename(document: Document, names: Mapping[str, str]) -> Document:
-    pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+def shorten_names_in_chart(chart: Chart, names: Iterable[str]) -> Chart:
+    """Return a chart that calls models by short names."""
+    rename = _make_renamer(shorten_model_names(names))
 
-    def rename(text: str) -> str:
-        return pattern.sub(lambda match: names[match[0]], text)
+    def rename_texts(value: Any) -> Any:
+        if isinstance(value, str):
+            return rename(value)
+        if isinstance(value, tuple):
+            return tuple(map(rename_texts, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{x.name: rename_texts(getattr(value, x.name)) for x in fields(value)}
+            )
+        return value
+
+    return cast("Chart", rename_texts(chart))
+
+
+def _make_renamer(names: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that puts the new names of a mapping for its old ones in a text."""
+    pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+    return lambda text: pattern.sub(lambda match: names[match[0]], text)
+
+
+def _rename(document: Document, names: Mapping[str, str]) -> Document:
+    rename = _make_renamer(names)
 
     def rename_leaf(block: str | Grid) -> str | Grid:
         if isinstance(block, str):

@@ -1,6 +1,6 @@
 // What a report does in a browser: a metric is chosen once and everything follows, marks say more
-// about themselves, tables are sorted, filtered and downloaded. All variants are drawn already;
-// nothing is drawn here, and nothing is fetched.
+// about themselves, tables are sorted, filtered and downloaded. All variants are drawn already, those
+// that are not shown are compressed; nothing is drawn here, and nothing is fetched.
 
 const find = (selector, root = document) => root.querySelector(selector);
 const findAll = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -12,24 +12,45 @@ function create(tag, attributes = {}, ...children) {
   return element;
 }
 
-// --- choosing a metric --------------------------------------------------------------------------
+// --- choosing a metric, or what else varies ------------------------------------------------------
 
-function showVariant(group, name) {
-  let found = false;
-  for (const element of group.children) {
-    if (element.dataset.variant === undefined) continue;
-    element.hidden = element.dataset.variant !== name;
-    found ||= !element.hidden;
-  }
+const packed = new WeakMap(); // elements as text, by group and by name
+
+async function unpack(script) {
+  const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+async function addVariant(group, name) {
+  const script = find(":scope > script", group);
+  if (!packed.has(group)) packed.set(group, unpack(script));
+  const text = (await packed.get(group))[name];
+  if (text === undefined || listVariants(group).some((x) => x.dataset.variant === name)) return;
+  const element = create("div", { "data-variant": name });
+  element.innerHTML = text;
+  script.before(element);
+  prepareContent(element);
+}
+
+const listVariants = (group) => [...group.children].filter((x) => x.dataset.variant !== undefined);
+
+async function showVariant(group, name) {
+  group.dataset.chosen = name;
+  if (!listVariants(group).some((x) => x.dataset.variant === name)) await addVariant(group, name);
+  if (group.dataset.chosen !== name) return; // another one was chosen meanwhile
+  const variants = listVariants(group);
+  for (const element of variants) element.hidden = element.dataset.variant !== name;
   const none = find(":scope > .none", group);
-  if (none) none.hidden = found;
+  if (none) none.hidden = variants.some((x) => !x.hidden);
 }
 
 function prepareChoosers() {
+  if (!window.DecompressionStream) return;
   for (const label of findAll(".chooser")) {
     const select = find("select", label);
     const own = label.closest(".variants");
-    const groups = own ? [own] : findAll(".variants[data-follows=metric]");
+    const groups = own ? [own] : findAll(`[data-follows="${select.dataset.chooses}"]`);
     const choose = () => groups.forEach((group) => showVariant(group, select.value));
     select.addEventListener("change", choose);
     label.hidden = false;
@@ -149,10 +170,6 @@ function prepareMarks() {
   document.addEventListener("focusout", hideTip);
   document.addEventListener("scroll", hideTip, true);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  for (const chart of findAll("svg.ordinate-chart")) {
-    labelByTitle(chart, find(".mark", chart) ? "group" : "img");
-    rove(chart, ".mark");
-  }
 }
 
 // --- downloads ----------------------------------------------------------------------------------
@@ -186,8 +203,8 @@ function writeDrawing(chart) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function prepareFigures() {
-  for (const figure of findAll("figure")) {
+function prepareFigures(root) {
+  for (const figure of findAll("figure", root)) {
     const button = create("button", { type: "button" }, "Download SVG");
     button.setAttribute("aria-label", `Download SVG: ${find("h3", figure).textContent.slice(0, 99)}`);
     button.addEventListener("click", () => {
@@ -195,6 +212,9 @@ function prepareFigures() {
       download(nameFile(figure.dataset.name, ".svg"), "image/svg+xml", drawing);
     });
     figure.append(create("div", { class: "tools" }, button));
+    const chart = find("svg", figure);
+    labelByTitle(chart, find(".mark", chart) ? "group" : "img");
+    rove(chart, ".mark");
   }
 }
 
@@ -243,12 +263,13 @@ function prepareSorting(table) {
   const original = [...table.tBodies[0].rows];
   const next = { none: "ascending", ascending: "descending", descending: "none" };
   heads.forEach((head, column) => {
+    if (!head.textContent) return;
     const button = create("button", { type: "button", class: "sort" }, ...head.childNodes);
     head.append(button);
     head.setAttribute("aria-sort", "none");
     button.addEventListener("click", () => {
       const order = next[head.getAttribute("aria-sort")];
-      heads.forEach((each) => each.setAttribute("aria-sort", "none"));
+      for (const each of findAll("[aria-sort]", table)) each.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", order);
       sortRows(table, column, order, original);
     });
@@ -269,8 +290,8 @@ function makeFilter(table, title) {
   return [input, count];
 }
 
-function prepareTables() {
-  for (const box of findAll(".table:not(.plain)")) {
+function prepareTables(root) {
+  for (const box of findAll(".table:not(.plain)", root)) {
     const table = find("table", box);
     const title = (table.caption?.textContent ?? "the table").slice(0, 99);
     const button = create("button", { type: "button" }, "Download CSV");
@@ -284,8 +305,12 @@ function prepareTables() {
   }
 }
 
+function prepareContent(root) {
+  prepareFigures(root);
+  prepareTables(root);
+}
+
+prepareContent(document);
 prepareChoosers();
 prepareTheme();
-prepareFigures();
-prepareTables();
 prepareMarks();

@@ -35,8 +35,8 @@ from ordinate.render.charts import (
     shorten_label,
 )
 
-WIDTH = 720.0  # of a drawing
-LETTER = 7.0  # width of a letter, on average
+WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
+LETTER = 7.5  # width of a letter, on average in a wide font
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 NUMERIC_HEIGHT = 250.0
@@ -91,6 +91,7 @@ STYLE += "\n".join(
 STYLE += """
 .ordinate-chart .line{fill:none;stroke-width:2px}
 .ordinate-chart .band{opacity:.18;stroke:none}
+.ordinate-chart .bar{fill-opacity:.3}
 """
 
 
@@ -227,6 +228,14 @@ def _measure_text(text: str) -> float:
     )
 
 
+def _shorten_to_width(text: str, width: float) -> str:
+    """Return a title on one line that is about so wide at most."""
+    most = min(len(text), int(width / (0.6 * LETTER)) + 1)
+    while most > 1 and _measure_text(shorten_label(text, most)) > width:
+        most -= 1
+    return shorten_label(text, most)
+
+
 def _are_turned(x: Axis, width: float) -> bool:
     """Say whether the levels of an x-axis are too long to stand side by side."""
     return x.kind == "ordered" and _measure_labels(x) > width / max(len(x.levels), 1) - 4
@@ -264,7 +273,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = shorten_label(panel.title, int(frame.width / LETTER))
+        title = _shorten_to_width(panel.title, frame.width + EDGE)
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [
@@ -343,11 +352,10 @@ def _draw_text(
 def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
     x, y = frame.place_x(mark.x), frame.place_y(mark.y)
     shade = 0.0 if math.isnan(mark.shade) else max(-1.0, min(1.0, mark.shade))
-    kind = "less" if shade < 0 else "more"
     box = (
         f'<rect x="{x - frame.step_x / 2 + 0.5:.1f}" y="{y - frame.step_y / 2 + 0.5:.1f}" '
-        f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" class="{kind}" '
-        f'fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"/>'
+        f'width="{frame.step_x - 1:.1f}" height="{frame.step_y - 1:.1f}" rx="2" '
+        f"{_style_shade(shade)}/>"
     )
     text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
     # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
@@ -376,7 +384,7 @@ def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
     )
     box = (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-        f'class="s{rank}" fill-opacity="0.6" stroke="none"/>'
+        f'class="bar s{rank}"/>'
     )
     return _wrap(mark.detail, box)
 
@@ -472,6 +480,17 @@ _DRAWERS: dict[type[Mark], Callable[..., str]] = {
 # --- the legend ----------------------------------------------------------------------------------
 
 
+def _draw_swatch(x: float, y: float, shade: float) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y + 2:.1f}" width="14" height="12" rx="2" {_style_shade(shade)}/>'
+    )
+
+
+def _style_shade(shade: float) -> str:
+    kind = "less" if shade < 0 else "more"
+    return f'class="{kind}" fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"'
+
+
 def _draw_legend(chart: Chart) -> tuple[str, float, float]:
     """Return the legend, and where it ends on the right and below."""
     x, y, right, parts = EDGE, 4.0, 0.0, []
@@ -486,8 +505,7 @@ def _draw_legend(chart: Chart) -> tuple[str, float, float]:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:
             parts.append(
-                f'<rect x="{x - 6:.1f}" y="{y + 4:.1f}" width="14" height="9" class="{style}" '
-                'fill-opacity="0.6" stroke="none"/>'
+                f'<rect x="{x - 6:.1f}" y="{y + 4:.1f}" width="14" height="9" class="bar {style}"/>'
             )
         elif name in lines:
             parts.append(_draw_path(f"M{x - 6:.1f} {y + 8:.1f}h20", rank % len(SHAPES)))
@@ -500,5 +518,10 @@ def _draw_legend(chart: Chart) -> tuple[str, float, float]:
         text = f"Shade: {chart.shades}"
         parts.append(_draw_text(x, y + 12, text, "soft"))
         right = max(right, x + _measure_text(text))
+        x, y = EDGE, y + LEGEND_ROW
+        for shade, name in chart.shade_ticks:
+            parts.append(_draw_swatch(x, y, shade) + _draw_text(x + 18, y + 12, name, "soft"))
+            x += 36 + _measure_text(name)
+        right = max(right, x)
     used = bool(listed or chart.shades)
     return "<g>" + "".join(parts) + "</g>", right + EDGE, y + LEGEND_ROW if used else 0.0

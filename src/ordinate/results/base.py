@@ -1,10 +1,12 @@
 """What every result can do: name itself in a line, show itself, become a frame, be saved."""
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, Self, TypeVar, final
 
 import numpy as np
 
@@ -13,11 +15,17 @@ from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     Document,
+    StoreText,
     csv_records,
     find_terminal_width,
     render,
 )
-from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
+from ordinate.render.atomic_files import (
+    UNLOCKED_PREFIX,
+    find_target,
+    replace_file,
+    store_beside,
+)
 from ordinate.render.charts import Chart
 from ordinate.render.frames import make_frame
 
@@ -31,6 +39,15 @@ MOST_FILES = 12  # named in a report
 NO_GROUP = "(none)"  # how items without a group are shown
 Record = dict[str, Any]
 T = TypeVar("T")
+P = ParamSpec("P")
+UNRECORDED = {"cls", "progress"}  # arguments that change nothing of a result
+
+
+class Call(NamedTuple):
+    """How a result was made: a pure function of summaries and settings, and its arguments."""
+
+    function: str
+    arguments: dict[str, Any]
 
 
 class Result(ABC):
@@ -41,6 +58,7 @@ class Result(ABC):
     """
 
     table_name: ClassVar[str] = "metrics"  # what the flat records of `rows` are called
+    made_by: Call | None = None  # what a report carries, so that it can be made again
 
     @abstractmethod
     def document(self) -> Document:
@@ -142,23 +160,70 @@ class Result(ABC):
         records = self._get_table(next(iter(self.list_tables())) if table is None else table)
         return make_frame(records, backend)
 
+    def replace_fields(self, **changes: Any) -> Self:
+        """Return the same with other fields, which knows how it was made."""
+        changed = replace(self, **changes)  # type: ignore[type-var] # subclasses are data classes
+        return _record(changed, Call("Result.replace_fields", {"self": self, **changes}))
+
+    def describe_provenance(self, store: StoreText | None = None) -> Record:
+        """Return what made the report, and what it is made of, so that it can be made again.
+
+        What is too large for a report is handed to `store`, which returns the name of its file.
+        """
+        from ordinate.results.provenance import describe_provenance  # noqa: PLC0415 - start-up: text has none
+
+        return describe_provenance(self, store)
+
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the report to a file, in the format that its suffix names, whole or not at all."""
+        """Write the report to a file, in the format that its suffix names, whole or not at all.
+
+        What it is made of stands in a file beside it, where that is too large for the report.
+        """
         report_format = FORMATS_BY_SUFFIX.get(Path(path).suffix.lower())
         if report_format is None:
             known = ", ".join(FORMATS_BY_SUFFIX)
             raise BadOutput(f"{shorten(str(path))} has no known suffix. There are: {known}.")
         target = find_target(path, force=force)
-        # The same bytes on every machine; labels may have half a character, which no file can.
-        content = render(self, report_format).encode(errors="replace")
-        with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
-            temporary.write_bytes(content)
+        with store_beside(target) as store:
+            # The same bytes on every machine; labels may have half a character, which no file can.
+            content = render(self, report_format, store=store).encode(errors="replace")
+            with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
+                temporary.write_bytes(content)
 
     def _get_table(self, name: str) -> list[Record]:
         tables = self.list_tables()
         if name not in tables:
             raise BadOption(f"There is no table {name!r}. There are: {', '.join(tables)}.")
         return tables[name]
+
+
+R = TypeVar("R", bound=Result)
+
+
+def record_call(make: Callable[P, R]) -> Callable[P, R]:
+    """Make a result know by which call it was made, so that its report can be made again.
+
+    The function is pure: its result depends on its arguments alone. It is one of `FUNCTIONS` of
+    `ordinate.results.provenance`.
+    """
+    signature = inspect.signature(make)
+
+    @wraps(make)
+    def make_and_record(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            if isinstance(value, Iterator):  # which can be read only once
+                bound.arguments[name] = list(value)
+        made = make(*bound.args, **bound.kwargs)
+        known = {name: x for name, x in bound.arguments.items() if name not in UNRECORDED}
+        return _record(made, Call(make.__qualname__, known))
+
+    return make_and_record
+
+
+def _record(made: R, call: Call) -> R:
+    object.__setattr__(made, "made_by", call)
+    return made
 
 
 # --- records and plain values --------------------------------------------------------------------

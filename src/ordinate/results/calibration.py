@@ -36,7 +36,14 @@ from ordinate.results.arguments import (
     resolve_intervals,
     select_metrics,
 )
-from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
+from ordinate.results.base import (
+    BETTER_VALUES,
+    Record,
+    Result,
+    record_call,
+    to_json_label,
+    to_plain,
+)
 from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column
@@ -148,6 +155,7 @@ class Calibration(Result):
         return cls.from_blocks(blocks, selected, bins=bins, interval=intervals)
 
     @classmethod
+    @record_call
     def from_blocks(
         cls,
         blocks: Reliability,

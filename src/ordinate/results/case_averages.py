@@ -26,6 +26,7 @@ from ordinate.results.base import (
     Record,
     Result,
     name_subgroups,
+    record_call,
     to_json_label,
     to_plain,
 )
@@ -148,6 +149,7 @@ class CaseAverages(Result):
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
+    @record_call
     def from_batches(
         cls,
         batches: Sequence[CaseBatch],

@@ -35,6 +35,7 @@ from ordinate.results.base import (
     Record,
     Result,
     align_columns,
+    record_call,
     to_json_label,
     to_plain,
 )
@@ -94,6 +95,7 @@ class Comparison(Result):
     case_averages: CaseComparison | None = None  # by means over cases, which are the clusters then
 
     @classmethod
+    @record_call
     def from_panel(
         cls,
         panel: Panel,

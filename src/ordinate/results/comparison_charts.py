@@ -1,7 +1,7 @@
 """A comparison in charts: leaderboards with rank intervals, pairs, rankings by each metric."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -184,7 +184,8 @@ class PairChart:
             Axis("than", "ordered", levels),
             Axis(self.noun, "ordered", levels),
             (Panel(cells),),
-            shades="significantly better, or worse in the other colour",
+            shades="the row is significantly",
+            shade_ticks=_make_shade_ticks(side.verdict for side in sides),
             variant=name,
         )
 
@@ -217,6 +218,12 @@ class PairChart:
             ):
                 sides.append(_Side(first, second, estimate, verdict, f"{p}: {verdict}{margin}"))
         return sides
+
+
+def _make_shade_ticks(verdicts: Iterable[str]) -> tuple[tuple[float, str], ...]:
+    """Return what the shades of some verdicts stand for."""
+    found = {SHADES[verdict]: verdict for verdict in verdicts if verdict in SHADES}
+    return tuple(sorted(({0.0: "neither"} | found).items()))
 
 
 # --- rankings ------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Distribution shift: a shifted test set and one from where the training data came from."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,15 @@ from ordinate.render.estimates import (
     format_number,
     format_percent,
 )
-from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
+from ordinate.results.base import (
+    SCHEMA,
+    Record,
+    Result,
+    Serializable,
+    record_call,
+    to_flat_record,
+    to_plain,
+)
 from ordinate.results.regression import RegressionEvaluation
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import convert_to_numbers
@@ -69,6 +77,28 @@ class ShiftEvaluation(Result):
     shifted: RegressionEvaluation
     differences: dict[str, Estimate]
     shifts: tuple[ColumnShift, ...]
+
+    @classmethod
+    @record_call
+    def from_evaluations(
+        cls,
+        inside: RegressionEvaluation,
+        shifted: RegressionEvaluation,
+        columns: Sequence[ColumnShift] = (),
+    ) -> "ShiftEvaluation":
+        """Compare two sets that are evaluated already; `columns` are shifts of further columns."""
+        both = [name for name in inside.metrics if name in shifted.metrics]
+        if not both:
+            raise BadOption("The two sets have no metric in common.")
+        gaps = {
+            name: estimate_difference(shifted.metrics[name], inside.metrics[name]) for name in both
+        }
+        own = (
+            _measure_shift_of_summaries(name, inside, shifted)
+            for name in ("targets", "predictions")
+        )
+        shifts = {one.name: one for one in (*own, *columns)}
+        return cls(inside, shifted, gaps, tuple(shifts.values()))
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
@@ -147,18 +177,11 @@ def evaluate_shift(
     levels = [None if part.interval is None else part.interval.level for part in (inside, shifted)]
     if levels[0] != levels[1]:
         raise BadOption(f"The levels of the intervals differ: {levels[0]} and {levels[1]}.")
-    both = [name for name in inside.metrics if name in shifted.metrics]
-    if not both:
-        raise BadOption("The two sets have no metric in common.")
-    gaps = {name: estimate_difference(shifted.metrics[name], inside.metrics[name]) for name in both}
-    shifts = {
-        name: _measure_shift_of_summaries(name, inside, shifted)
-        for name in ("targets", "predictions")
-    }
+    further = []
     for name, pair in (columns or {}).items():
         first, second = (convert_to_numbers(column, str(name)) for column in pair)
-        shifts[str(name)] = _measure_shift_of_columns(str(name), first, second)
-    return ShiftEvaluation(inside, shifted, gaps, tuple(shifts.values()))
+        further.append(_measure_shift_of_columns(str(name), first, second))
+    return ShiftEvaluation.from_evaluations(inside, shifted, further)
 
 
 def _measure_shift_of_summaries(

@@ -35,6 +35,7 @@ from ordinate.results.base import (
     Result,
     align_columns,
     name_subgroups,
+    record_call,
     to_flat_record,
     to_json_label,
     to_plain,
@@ -90,6 +91,7 @@ class Evaluation(Result):
     case_averages: CaseAverages | None = None  # means over cases, which are the clusters then
 
     @classmethod
+    @record_call
     def from_summary(
         cls,
         matrix: ConfusionMatrix,
@@ -205,6 +207,7 @@ class Evaluation(Result):
         apart = {n: estimate_difference(s.estimate, rest[n]) for n, s in scores if s.estimate}
         return replace(self, difference_from_rest=apart)
 
+    @record_call
     def add_calibration(
         self, found: "Calibration | None", by: "Mapping[Hashable, Calibration]"
     ) -> "Evaluation":
@@ -497,8 +500,8 @@ def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibration
     result = Calibration.of(gold, probabilities, **options)
     parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
     return (
-        replace(result, clustered=grouped),
-        {name: replace(part, clustered=grouped) for name, part in parts.items()},
+        result.replace_fields(clustered=grouped),
+        {name: part.replace_fields(clustered=grouped) for name, part in parts.items()},
     )
 
 

@@ -78,6 +78,7 @@ def chart_confusion(result: "Evaluation") -> Chart:
         cells / max(float(cells.max()), 1e-300),
         [[_format_weight(x) for x in row] for row in cells.tolist()],
         shades="items",
+        most=_format_weight(float(cells.max())),
     )
 
 
@@ -92,6 +93,7 @@ def chart_row_shares(result: "Evaluation") -> Chart:
         shares,
         [["" if math.isnan(x) else f"{100 * x:.0f} %" for x in row] for row in shares.tolist()],
         shades="share of the gold level",
+        most="100 %",
     )
 
 
@@ -115,6 +117,7 @@ def chart_cell_costs(result: "Evaluation") -> Iterator[Chart]:
             gains / most,
             [[format_cell(x) if x else "" for x in row] for row in gains.tolist()],
             shades=f"gain of {name}",
+            most=format_cell(most),
             variant=name,
         )
 
@@ -128,6 +131,7 @@ def _chart_cells(
     texts: list[list[str]],
     *,
     shades: str,
+    most: str,
     variant: str = "",
 ) -> Chart:
     """Return a heat map of the cells of the confusion matrix."""
@@ -155,7 +159,14 @@ def _chart_cells(
         (Panel(cells),),
         variant=variant,
         shades=shades,
+        shade_ticks=_make_shade_ticks(values, most),
     )
+
+
+def _make_shade_ticks(values: np.ndarray, most: str) -> tuple[tuple[float, str], ...]:
+    """Return what the ends of the shades are: from 0, or from less if any cell is below 0."""
+    least = ((-1.0, f"-{most}"),) if bool((values < 0).any()) else ()
+    return (*least, (0.0, "0"), (1.0, most))
 
 
 def _list_level_names(result: "Evaluation") -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -35,5 +35,6 @@ def chart_level_shares(
             panels,
             columns=min(len(panels), 3),
             variant=variant,
+            varies_by="data set",
         )
     ]

@@ -1,15 +1,16 @@
 """Recalibration: probabilities before and after, evaluated on the same items."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadOption, UnequalLengths
-from ordinate.inference import Estimate
+from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
+from ordinate.metrics import Metric
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
@@ -20,7 +21,7 @@ from ordinate.results.arguments import (
     ScaleDeclaration,
     resolve_intervals,
 )
-from ordinate.results.base import BETTER_VALUES, Record, Result, to_plain
+from ordinate.results.base import BETTER_VALUES, Record, Result, record_call, to_plain
 from ordinate.results.calibration import (
     Calibration,
     ProbabilityScore,
@@ -96,12 +97,27 @@ class RecalibrationEvaluation(Result):
             )
             for rows in _align_items(declared, before, after, columns)
         )
+        return cls.from_blocks(first, second, selected, bins=bins, interval=intervals)
+
+    @classmethod
+    @record_call
+    def from_blocks(
+        cls,
+        before: Reliability,
+        after: Reliability,
+        metrics: Sequence[Metric],
+        *,
+        bins: int,
+        interval: ConfidenceIntervals,
+    ) -> "RecalibrationEvaluation":
+        """Evaluate two summaries of the same items, spread over the same blocks."""
+        options: dict[str, Any] = {"bins": bins, "interval": interval}
         return cls(
-            before=Calibration.from_blocks(first, selected, bins=bins, interval=intervals),
-            after=Calibration.from_blocks(second, selected, bins=bins, interval=intervals),
+            before=Calibration.from_blocks(before, list(metrics), **options),
+            after=Calibration.from_blocks(after, list(metrics), **options),
             changes={
-                metric.expression: estimate_paired_difference(metric, first, second, intervals)
-                for metric in selected
+                metric.expression: estimate_paired_difference(metric, before, after, interval)
+                for metric in metrics
             },
         )
 

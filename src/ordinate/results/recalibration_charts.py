@@ -35,5 +35,8 @@ def chart_recalibration(result: "RecalibrationEvaluation") -> list[Chart]:
     parts = {AFTER: result.after, BEFORE: result.before}
     return [
         *metrics,
-        *(replace(chart_reliability(part), variant=name) for name, part in parts.items()),
+        *(
+            replace(chart_reliability(part), variant=name, varies_by="recalibration")
+            for name, part in parts.items()
+        ),
     ]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
@@ -45,6 +46,7 @@ from ordinate.results.base import (
     Serializable,
     align_columns,
     name_subgroups,
+    record_call,
     split_by_part,
     to_flat_record,
     to_plain,
@@ -62,6 +64,7 @@ from ordinate.results.regression_text import (
     describe_tail_assumptions,
     get_interval_unit,
 )
+from ordinate.results.report_parts import ReportPart
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -85,6 +88,9 @@ UNIT_METRICS = {"rmse", "mae", "median_absolute_error", "max_error", "bias"} | {
 SQUARED_UNIT_METRICS = {"mse"}
 HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
 PREVIOUS_BASELINE = "previous value"
+
+
+Part = tuple[Moments, Moments | None]  # a summary, and the batch of its clusters
 
 
 def get_metric_unit(metric: Metric, unit: str | None) -> str | None:
@@ -150,18 +156,103 @@ class RegressionEvaluation(Result):
         """
         if summary.shape:
             raise BadOption("Evaluate one summary; a batch is evaluated one by one, or pooled.")
-        selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-        intervals = resolve_intervals(interval)
-        parts = {name: part for name, part in by if np.any(part.items)}
-        subgroups = [(part.pooled, part) if part.shape else (part, None) for part in parts.values()]
-        whole, *found = _evaluate_each(
-            [(summary, groups), *subgroups], selected, intervals, unit, normalization
+        return cls.from_parts(
+            (summary, groups),
+            select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments),
+            unit=unit,
+            normalization=normalization,
+            by=[
+                (name, (part.pooled, part) if part.shape else (part, None))
+                for name, part in by
+                if np.any(part.items)
+            ],
+            previous=previous,
+            interval=interval,
+            origin=origin,
         )
+
+    @classmethod
+    @record_call
+    def from_parts(
+        cls,
+        whole: Part,
+        metrics: Sequence[Metric],
+        *,
+        unit: str | None,
+        normalization: Normalization | None,
+        by: Iterable[tuple[Any, Part]],
+        previous: Moments | None,
+        interval: IntervalOption,
+        origin: Origin | None,
+    ) -> "RegressionEvaluation":
+        """Evaluate summaries, each beside a batch of its clusters where it has some."""
+        parts, origin = dict(by), origin or Origin("target", "predicted")
+        intervals = resolve_intervals(interval)
+        first, *found = _evaluate_each(
+            [whole, *parts.values()], list(metrics), intervals, unit, normalization
+        )
+        columns = Origin(origin.gold, origin.predicted)
         return replace(
-            whole,
-            baselines=tuple(_compute_baselines(summary, previous)),
-            by=dict(zip(parts, found, strict=True)),
-            origin=origin or Origin("target", "predicted"),
+            first,
+            baselines=tuple(_compute_baselines(whole[0], previous)),
+            by={x: replace(y, origin=columns) for x, y in zip(parts, found, strict=True)},
+            origin=origin,
+        )
+
+    @record_call
+    def replace_estimates(
+        self,
+        estimates: Mapping[str, Estimate],
+        interval: ConfidenceIntervals | None,
+        by: Mapping[Hashable, Mapping[str, Estimate]] = MappingProxyType({}),
+    ) -> "RegressionEvaluation":
+        """Return the same with intervals that come from the items, `by` those of subgroups.
+
+        Values stay those of the summary, but for the percentiles, which items know exactly.
+        """
+
+        def change(
+            part: RegressionEvaluation, found: Mapping[str, Estimate]
+        ) -> RegressionEvaluation:
+            exact = {m.expression for m in part.selected if m.name in HISTOGRAM_METRICS}
+            new = {
+                name: x if name in exact else replace(x, value=part.metrics[name].value)
+                for name, x in found.items()
+            }
+            return replace(part, metrics=part.metrics | new, interval=interval)
+
+        parts = {name: change(part, by.get(name, {})) for name, part in self.by.items()}
+        return replace(change(self, estimates), by=parts)
+
+    @record_call
+    def add_prediction_intervals(
+        self,
+        bounds: PredictionIntervals,
+        *,
+        alpha: float,
+        metrics: Sequence[Metric] = (),
+        by: Mapping[Hashable, PredictionIntervals] = MappingProxyType({}),
+    ) -> "RegressionEvaluation":
+        """Return the same with what prediction intervals are worth that leave out a share alpha.
+
+        A batch of bounds is one for each cluster; `by` are those of subgroups.
+        """
+
+        def add(part: RegressionEvaluation, own: PredictionIntervals) -> RegressionEvaluation:
+            found = evaluate_prediction_intervals(own, alpha, self.interval, metrics)
+            return replace(part, prediction_intervals=found)
+
+        return replace(add(self, bounds), by={x: add(y, by[x]) for x, y in self.by.items()})
+
+    @record_call
+    def add_parts(self, parts: Sequence[ReportPart]) -> "RegressionEvaluation":
+        """Return the same, whose report has further parts."""
+        return replace(
+            self,
+            sections=tuple(block for part in parts for block in part.list_blocks()),
+            further={part.name: part.result.to_dict() for part in parts},
+            further_rows=tuple(row for part in parts for row in part.rows()),
+            parts=tuple(part.result for part in parts),
         )
 
     @property
@@ -193,15 +284,6 @@ class RegressionEvaluation(Result):
     def list_subgroups(self) -> "list[tuple[str, RegressionEvaluation]]":
         """Return the subgroups by their names as strings, made distinct where they look alike."""
         return name_subgroups(self.by)
-
-    def resample_items(
-        self, target: Any, predicted: Any, settings: ConfidenceIntervals, weights: Any = None
-    ) -> "RegressionEvaluation":
-        """Return the evaluation with studentised intervals, from resamples of its items."""
-        found = estimate_from_items(
-            self.selected, self.summary, target, predicted, settings, weights
-        )
-        return replace(self, metrics=found, interval=settings)
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
@@ -325,17 +407,13 @@ def evaluate_regression_data(
     if found.bounds is None:
         return result
 
-    def score(bounds: PredictionIntervals) -> dict[str, Estimate]:
-        scaled = bounds if turn is None else bounds.scaled(turn.std)
-        return evaluate_prediction_intervals(scaled, alpha, intervals, interval_metrics)
+    def scale(bounds: PredictionIntervals) -> PredictionIntervals:
+        return bounds if turn is None else bounds.scaled(turn.std)
 
-    parts = dict(found.intervals_by_subgroup)
-    return replace(
-        result,
-        prediction_intervals=score(
-            found.bounds if found.intervals_by_group is None else found.intervals_by_group
-        ),
-        by={x: replace(y, prediction_intervals=score(parts[x])) for x, y in result.by.items()},
+    whole = found.bounds if found.intervals_by_group is None else found.intervals_by_group
+    parts = {name: scale(bounds) for name, bounds in found.intervals_by_subgroup}
+    return result.add_prediction_intervals(
+        scale(whole), alpha=alpha, metrics=interval_metrics, by=parts
     )
 
 
@@ -431,44 +509,57 @@ def evaluate_regression(
     constants = compute_constants(items.y, items.weights, normalization)
     origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
 
-    def evaluate_parts(of: Sequence[RegressionItems]) -> list[RegressionEvaluation]:
-        """Evaluate items, from their summaries, and with what the items know better."""
-        resampled = items.is_resampled(intervals, len(of))
-        found = _evaluate_each(
-            [(part.summarise(constants), part.summarise_groups()) for part in of],
-            select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments),
-            None if resampled else intervals,
-            unit,
-            normalization,
-        )
-        if intervals is not None and resampled:
-            found = [
-                result.resample_items(part.y, part.p, intervals, part.weights)
-                for part, result in zip(of, found, strict=True)
-            ]
-        return [
-            replace(
-                result,
-                metrics=_replace_values(result.metrics, part.compute_exact()),
-                prediction_intervals=_evaluate_bounds(part, alpha, intervals),
-                origin=origin,
-            )
-            for part, result in zip(of, found, strict=True)
-        ]
-
-    (whole,) = evaluate_parts([items])
-    return replace(
-        whole,
-        baselines=tuple(_compute_baselines(whole.summary, previous)),
-        by=dict(zip(parts, evaluate_parts(list(parts.values())), strict=True)),
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    result = RegressionEvaluation.from_parts(
+        (items.summarise(constants), items.summarise_groups()),
+        selected,
+        unit=unit,
+        normalization=normalization,
+        by=[(x, (part.summarise(constants), part.summarise_groups())) for x, part in parts.items()],
+        previous=previous,
+        interval=None if intervals is None else _choose_summary_settings(intervals),
+        origin=origin,
     )
 
+    def estimate(
+        of: Sequence[RegressionItems], found: Iterable[RegressionEvaluation]
+    ) -> list[dict[str, Estimate]]:
+        """Return what the items know better than their summaries."""
+        resampled = intervals if items.is_resampled(intervals, len(of)) else None
+        return [
+            _estimate_from_items(part, own, resampled) for part, own in zip(of, found, strict=True)
+        ]
 
-def _evaluate_bounds(
-    items: RegressionItems, alpha: float, intervals: ConfidenceIntervals | None
-) -> dict[str, Estimate]:
+    (whole,) = estimate([items], [result])
+    by_subgroup = estimate(list(parts.values()), result.by.values())
+    result = result.replace_estimates(whole, intervals, dict(zip(parts, by_subgroup, strict=True)))
     bounds = items.summarise_bounds()
-    return {} if bounds is None else evaluate_prediction_intervals(bounds, alpha, intervals)
+    if bounds is None:
+        return result
+    of_parts = {name: part.summarise_bounds() for name, part in parts.items()}
+    known = {name: own for name, own in of_parts.items() if own is not None}
+    return result.add_prediction_intervals(bounds, alpha=alpha, by=known)
+
+
+def _choose_summary_settings(intervals: ConfidenceIntervals) -> ConfidenceIntervals:
+    """Return the settings of intervals that a summary gives, before items are resampled."""
+    return replace(intervals, method=None) if intervals.method == STUDENTIZED else intervals
+
+
+def _estimate_from_items(
+    items: RegressionItems, result: RegressionEvaluation, resampled: ConfidenceIntervals | None
+) -> dict[str, Estimate]:
+    """Return the metrics with resampled intervals, if they are, and those of exact values."""
+    found: dict[str, Estimate] = {}
+    if resampled is not None:
+        columns = items.y, items.p, resampled, items.weights
+        found = estimate_from_items(result.selected, result.summary, *columns)
+    exact = items.compute_exact()
+    return {
+        name: estimate
+        for name, estimate in _replace_values(result.metrics | found, exact).items()
+        if name in found or name in exact
+    }
 
 
 def evaluate_prediction_intervals(

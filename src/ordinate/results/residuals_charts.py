@@ -1,6 +1,7 @@
 """Residuals in charts: errors by prediction and by feature, and the largest of them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ordinate.render.charts import Axis, Bar, Chart, Line, Mark, Panel, Point, Rule
@@ -112,7 +113,7 @@ def chart_errors(result: "ResidualAnalysis") -> Chart:
         "The bias at predictions of about the same size, with its confidence interval and a band "
         "of one standard deviation of the errors; above 0 predictions are too high.",
         Axis("prediction", unit=result.unit),
-        Axis("error: prediction - target", unit=result.unit),
+        Axis("error", unit=result.unit),
         (Panel((zero, band, *points, *largest)),),
         series=(BIAS, NO_ERROR, *([LARGEST] if result.largest else [])),
     )
@@ -177,12 +178,13 @@ def chart_feature(result: "ResidualAnalysis", feature: "FeatureResiduals") -> Ch
         {NO_ERROR: 0.0},
         format_number,
     )
-    return plot.make_chart(
+    chart = plot.make_chart(
         "residuals_by_feature",
         "Errors by feature",
         "The bias of the items whose feature is about the same, with its confidence interval.",
         variant=feature.name,
     )
+    return replace(chart, varies_by="feature")
 
 
 def _make_distinct(names: Iterable[str]) -> list[str]:

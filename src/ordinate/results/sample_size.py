@@ -20,7 +20,7 @@ from ordinate.render.charts import Chart
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_interval_head, join_names
 from ordinate.results.arguments import ScaleDeclaration, count_panel
-from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
+from ordinate.results.base import SCHEMA, Origin, Record, Result, record_call, to_plain
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
@@ -101,6 +101,7 @@ class SampleSizePlan(Result):
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
+    @record_call
     def from_panel(
         cls,
         panel: Panel,

@@ -2,19 +2,25 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.errors import replace_control_characters
+from ordinate.errors import BadOption, replace_control_characters, shorten
 from ordinate.metrics import find_metric
 from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.render.text import measure_width
 from ordinate.results.calibration import Calibration, format_bin_range
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.tabulation import convert_weights, encode_positions
 
 RULE_LINE = "=" * 80
+NUMBER_WIDTH = 9  # of scikit-learn's columns, whatever the digits
+
+Floats = NDArray[Any]
+ZeroDivision = Literal["warn"] | float
 
 
 def classification_report(
@@ -23,23 +29,65 @@ def classification_report(
     labels: Sequence[Hashable] | str | Scale | None = None,
     target_names: Sequence[str] | None = None,
     digits: int = 2,
-) -> str:
+    *,
+    sample_weight: Any = None,
+    output_dict: bool = False,
+    zero_division: ZeroDivision = "warn",
+) -> str | dict[str, Any]:
     """Return the text report of a system on any scale; `labels` is the scale, lowest first.
 
+    The lines are those of scikit-learn's report, and a title and adjacent accuracy beside them.
     Averages run over the levels that occur in gold or predictions, as `f1_macro` does.
+    `output_dict` returns the numbers by name instead.
+
+    A level that is never predicted has no precision. Where scikit-learn warns and writes 0, this
+    report writes n/a, and nan in the dictionary; averages count it as 0 like those of
+    scikit-learn. With `zero_division` 0, 1 or nan, cells and averages are scikit-learn's.
     """
+    check_zero_division(zero_division)
     scale = _name_levels(resolve_scale(labels, y_true, y_pred), target_names)
-    matrix = ConfusionMatrix.of(y_true, y_pred, scale)
+    matrix = ConfusionMatrix.of(y_true, y_pred, scale, sample_weight)
+    rows = _LevelRows.of(matrix, _sum_support(scale, y_true, sample_weight), zero_division)
+    totals = {name: float(find_metric(metric)(matrix)) for name, metric in _TOTALS.items()}
+    if output_dict:
+        return _list_numbers(scale.names, rows, totals)
     shown = [replace_control_characters(name) for name in scale.names]
-    layout = _Layout(
-        max(len("weighted avg"), *map(measure_width, shown)), max(9, digits + 3), digits
-    )
-    averages = [layout.row(name, row) for name, row in _compute_averages(matrix)]
-    totals = [layout.total(name, find_metric(m)(matrix), matrix.n) for name, m in _TOTALS]
-    levels = [layout.row(name, row) for name, row in _collect_level_rows(matrix, shown)]
-    head = layout.line("", *_HEADER)
-    blocks = [[RULE_LINE, "CLASSIFICATION REPORT", RULE_LINE, head], levels, averages, totals]
+    width = max(len("weighted avg"), digits, *map(measure_width, shown))
+    layout = _Layout(width, digits, "n/a" if zero_division == "warn" else "nan")
+    n = rows.total_support
+    blocks = [
+        [RULE_LINE, "CLASSIFICATION REPORT", RULE_LINE, layout.line("", *_HEADER)],
+        [layout.row(name, row) for name, row in zip(shown, rows.list_levels(), strict=True)],
+        [
+            *(layout.total(name, value, n) for name, value in totals.items()),
+            *(layout.row(name, row) for name, row in rows.list_averages().items()),
+        ],
+    ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def cefr_classification_report(
+    y_true: Any,
+    y_pred: Any,
+    labels: Sequence[Hashable] | str | Scale = "cefr",
+    target_names: Sequence[str] | None = None,
+    digits: int = 2,
+    *,
+    sample_weight: Any = None,
+    output_dict: bool = False,
+    zero_division: ZeroDivision = "warn",
+) -> str | dict[str, Any]:
+    """Return `classification_report` on the CEFR, A1 to C2, whichever of its levels occur."""
+    return classification_report(
+        y_true,
+        y_pred,
+        labels,
+        target_names,
+        digits,
+        sample_weight=sample_weight,
+        output_dict=output_dict,
+        zero_division=zero_division,
+    )
 
 
 def calibration_report(
@@ -75,54 +123,106 @@ def _name_levels(scale: Scale, names: Sequence[str] | None) -> Scale:
 
 
 _HEADER = ("precision", "recall", "f1-score", "support")
-_TOTALS = (("accuracy", "accuracy"), ("adjacent accuracy", "accuracy_within"))
+_TOTALS = {"accuracy": "accuracy", "adjacent accuracy": "accuracy_within"}
+
+
+def check_zero_division(value: ZeroDivision) -> None:
+    """Refuse what scikit-learn does not take, either."""
+    numeric = isinstance(value, int | float) and (value in {0, 1} or math.isnan(value))
+    if not (numeric or value == "warn"):
+        raise BadOption(f"zero_division={shorten(value)} is none of 'warn', 0, 1 and nan.")
+
+
+def _sum_support(scale: Scale, gold: Any, weights: Any) -> Floats:
+    """Return the weight of each gold level, summed in the order of the items."""
+    weighing = convert_weights(weights)
+    return np.bincount(encode_positions(scale, gold, "gold", weighing), weighing, len(scale))
+
+
+class _LevelRows(NamedTuple):
+    """Precision, recall and F1 of each level, and how much the gold level weighs."""
+
+    columns: list[Floats]
+    support: Floats  # integers where nothing is weighted
+    occurs: NDArray[np.bool]
+    undefined: float | None  # what stands for an undefined cell; None: 0 in averages alone
+
+    @classmethod
+    def of(
+        cls, matrix: ConfusionMatrix, support: Floats, zero_division: ZeroDivision
+    ) -> "_LevelRows":
+        """Return the rows of a confusion matrix."""
+        metrics = compute_level_metrics(matrix)
+        undefined = None if zero_division == "warn" else float(zero_division)
+        columns = [metrics.precision, metrics.recall, metrics.f1]
+        if undefined is not None:
+            columns = [np.nan_to_num(column, nan=undefined) for column in columns]
+        return cls(columns, support, metrics.occurs, undefined)
+
+    @property
+    def total_support(self) -> Any:
+        """The weight of all items."""
+        return self.support.sum()
+
+    def list_levels(self) -> list[list[Any]]:
+        """Return the cells of each level."""
+        return [list(row) for row in zip(*self.columns, self.support, strict=True)]
+
+    def list_averages(self) -> dict[str, list[Any]]:
+        """Return the cells of each average."""
+        weighing = {"macro avg": self.occurs.astype(float), "weighted avg": self.support}
+        return {
+            name: [*(self._average(x, weights) for x in self.columns), self.total_support]
+            for name, weights in weighing.items()
+        }
+
+    def _average(self, values: Floats, weights: Floats) -> float:
+        """Return the weighted mean of what is defined."""
+        if self.undefined is None:
+            values = np.nan_to_num(values)
+        defined = ~np.isnan(values) & (weights > 0)
+        if not defined.any():
+            return math.nan
+        return float(np.average(values[defined], weights=weights[defined]))
+
+
+def _list_numbers(
+    names: Sequence[str], rows: _LevelRows, totals: dict[str, float]
+) -> dict[str, Any]:
+    """Return the numbers of the report by name, as scikit-learn's output_dict has them."""
+
+    def label(row: list[Any]) -> dict[str, float]:
+        return dict(zip(_HEADER, map(float, row), strict=True))
+
+    levels = {name: label(row) for name, row in zip(names, rows.list_levels(), strict=True)}
+    return levels | totals | {name: label(row) for name, row in rows.list_averages().items()}
 
 
 class _Layout(NamedTuple):
-    """How wide the names and the numbers are, and how many digits numbers have."""
+    """The layout of scikit-learn: how wide names are, and how many digits numbers have."""
 
     names: int
-    numbers: int
     digits: int
+    undefined: str
 
-    def line(self, name: str, *cells: str) -> str:
+    def line(self, name: str, *cells: Any) -> str:
         """Return a name and the cells after it, each with a space before it."""
-        return (
-            " " * (self.names - measure_width(name))
-            + name
-            + " "
-            + "".join(f" {cell:>{self.numbers}}" for cell in cells)
-        )
+        padding = " " * (self.names - measure_width(name))
+        return f"{padding}{name} " + "".join(f" {cell:>{NUMBER_WIDTH}}" for cell in cells)
 
     def number(self, value: float) -> str:
         """Return a value with its digits."""
-        return "n/a" if np.isnan(value) else f"{value:.{self.digits}f}"
+        return self.undefined if math.isnan(value) else f"{value:.{self.digits}f}"
 
-    def row(self, name: str, row: list[float]) -> str:
+    def row(self, name: str, row: list[Any]) -> str:
         """Return the line of a level or of an average."""
-        return self.line(name, *map(self.number, row[:-1]), f"{row[-1]:.0f}")
+        return self.line(name, *map(self.number, row[:-1]), row[-1])
 
-    def total(self, name: str, value: float, n: float) -> str:
+    def total(self, name: str, value: float, n: Any) -> str:
         """Return the line of one number; a longer name takes the space before it."""
-        start = f"{name:>{self.names}}"
-        width = max(self.names + 2 + self.numbers - len(start), len(self.number(value)) + 1)
-        return f"{start}{self.number(value):>{width}} {n:>{self.numbers}}"
-
-
-def _collect_level_rows(matrix: ConfusionMatrix, names: list[str]) -> list[tuple[str, list[float]]]:
-    metrics = compute_level_metrics(matrix)
-    columns = (metrics.precision, metrics.recall, metrics.f1, matrix.gold)
-    return [(name, [float(c[k]) for c in columns]) for k, name in enumerate(names)]
-
-
-def _compute_averages(matrix: ConfusionMatrix) -> list[tuple[str, list[float]]]:
-    metrics = compute_level_metrics(matrix)
-    columns = [np.nan_to_num(c) for c in (metrics.precision, metrics.recall, metrics.f1)]
-    total = float(matrix.total)
-    return [
-        ("macro avg", [*(float(c[metrics.occurs].mean()) for c in columns), total]),
-        ("weighted avg", [*(float((c * matrix.gold_share).sum()) for c in columns), total]),
-    ]
+        before = len(self.line("", "", ""))
+        start = f"{name:>{self.names}}".ljust(before)
+        return f"{start} {self.number(value):>{NUMBER_WIDTH}} {n:>{NUMBER_WIDTH}}"
 
 
 # --- probabilities --------------------------------------------------------------------------------

@@ -43,13 +43,6 @@ class SearchAnalysis(Result):
         """The values, each with its interval."""
         return list(self.results["summary"])
 
-    @property
-    def cautions(self) -> list[str]:
-        """What is to be known of the data: first of all rows of the test that stand in training."""
-        data = self.results["data"]
-        leaks = data.get("leaks") or {"notes": []}
-        return list(dict.fromkeys([*leaks["notes"], *data.get("notes", [])]))
-
     def to_dict(self) -> Record:
         """Return plain values."""
         return {
@@ -92,26 +85,25 @@ class SearchAnalysis(Result):
             for fit, curve in enumerate(curves)
             for step, value in curve
         ]
-        notes = [*self.cautions, *self.results["notes"]]
+        notes = [*list_cautions(self.results), *self.results["notes"]]
         rows += [{"part": "note", "note": note} for note in notes]
         return align_columns(rows)
 
     def document(self) -> Document:
         """Return the report for people."""
         metric, unit = self.results["metric"], self.results["unit"]
-        error = f"{metric} ({unit})" if unit else metric
-        winner = _name_winner(self.results)
+        winner = name_winner(self.results)
         value = format_number(self.results["winning"]["value"])
         verdict = (
             f"The best model is {winner}: {metric} {value}{f' {unit}' if unit else ''} on "
             "held-out items."
         )
-        blocks = [
-            *self.cautions,
+        blocks: list[str | Grid] = [
+            *list_cautions(self.results),
             build_summary_grid(self.summary),
-            _build_studies_grid(self.results, error),
+            build_studies_grid(self.results),
             *_build_importance_grids(self.importance, metric),
-            *_build_curves_grid(self.curves, f"{error} there"),
+            *_build_curves_grid(self.curves, f"{name_value(self.results)} there"),
         ]
         notes = [
             *self.results["notes"],
@@ -131,8 +123,7 @@ def analyze_search(root: Path | str | TuningResult) -> SearchAnalysis:
         importance = {name: _compute_importance(some) for name, some in made.items()}
         curves = {name: collect_curves(some, best[name]) for name, some in made.items()}
         shown = {name: curve for name, curve in curves.items() if curve}
-        history = {name: _collect_history(some) for name, some in made.items()}
-        found = SearchAnalysis(results, importance, shown, history)
+        found = SearchAnalysis(results, importance, shown, collect_histories(trials))
         _ = found.to_dict(), found.document(), found.rows()  # whatever is lacking, they need
     return found
 
@@ -170,11 +161,25 @@ def _read_run_file(root: Path, name: str) -> Record:
     return found
 
 
+def list_cautions(results: Mapping[str, Any]) -> list[str]:
+    """Return what is to be known of the data: first of all test rows that stand in training."""
+    data = results["data"]
+    leaks = data.get("leaks") or {"notes": []}
+    return list(dict.fromkeys([*leaks["notes"], *data.get("notes", [])]))
+
+
+def name_value(results: Mapping[str, Any]) -> str:
+    """Return the metric of a search, with its unit."""
+    metric, unit = results["metric"], results["unit"]
+    return f"{metric} ({unit})" if unit else str(metric)
+
+
 def _name_study(one: Mapping[str, Any]) -> str:
     return f"{one['set']}/{one['model']}" if one["set"] else str(one["model"])
 
 
-def _name_winner(results: Record) -> str:
+def name_winner(results: Record) -> str:
+    """Return what people call the model that won."""
     winner = results["winning"]
     named = {"set": "" if winner["members"] else "".join(winner["sets"]), "model": winner["model"]}
     return _name_study(named)
@@ -252,10 +257,16 @@ def _infer_distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: 
 # --- trials and learning curves ------------------------------------------------------------------
 
 
-def _collect_history(trials: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
-    """Return number and value of the trials that were completed."""
-    complete = [one for one in trials if one["state"] == "complete"]
-    return [(int(one["number"]), float(one["value"])) for one in complete]
+def collect_histories(trials: Mapping[str, Any]) -> dict[str, list[tuple[int, float]]]:
+    """Return number and value of the trials that were completed, by study."""
+    return {
+        _name_study(study): [
+            (int(one["number"]), float(one["value"]))
+            for one in study["trials"]
+            if one["state"] == "complete"
+        ]
+        for study in trials["studies"]
+    }
 
 
 def collect_curves(
@@ -272,7 +283,8 @@ def collect_curves(
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
+def build_studies_grid(results: Mapping[str, Any]) -> Grid:
+    """Return the best trial of each study, how many were made, and the ensemble."""
     rows: list[tuple[Cell, ...]] = []
     for one in results["studies"]:
         counts = one["trials"]
@@ -280,7 +292,7 @@ def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
         rows.append((_name_study(one), _format_value(one["best"]), *numbers))
     if (ensemble := results["ensemble"]) is not None:
         rows.append((ensemble["model"], _format_value(ensemble), None, None, None))
-    header = ("model", error, "complete", "pruned", "failed")
+    header = ("model", name_value(results), "complete", "pruned", "failed")
     return Grid("Studies: the best trial of each, on held-out items", header, tuple(rows))
 
 

@@ -115,6 +115,7 @@ def chart_importance(
                 ),
             ),
             variant=study,
+            varies_by="study",
         )
         for study, found in importance.items()
         if found
@@ -148,6 +149,7 @@ def chart_learning_curves(
                     (Panel(tuple(lines)),),
                     series=tuple(line.series for line in lines),
                     variant=study,
+                    varies_by="study",
                 )
             )
     return charts

@@ -140,6 +140,7 @@ class ScreeningResult:
             "shortlisted": self.shortlisted,
             "discard_reason": self.discard_reason,
             "failed": self.failed,
+            "value": to_json_number(self.value),
             "cross_validation": report.convert_if_any(self.evaluation),
         }
 
@@ -269,6 +270,7 @@ class NestedEstimate:
         return {
             "selected": list(self.selected),
             "finished": self.finished,
+            "value": to_json_number(self.value),
             "estimate": report.convert_evaluation(self.evaluation),
         }
 

@@ -144,7 +144,7 @@ def _build_finalist_grid(result: "TuningResult") -> Grid:
     """Return the full names of saved models, and their hyperparameters."""
     titles = {one.name: one.title for one in result.finalists}
     rows = tuple(
-        (one.title, one.name, _format_hyperparameters(_get_hyperparameters(one, titles)))
+        (one.title, one.name, format_hyperparameters(_get_hyperparameters(one, titles)))
         for one in result.finalists
     )
     header = ("model", "saved as", "hyperparameters")
@@ -160,7 +160,8 @@ def _get_hyperparameters(one: "Finalist", titles: Mapping[str, str]) -> Mapping[
     return {"members": join_names(members)}
 
 
-def _format_hyperparameters(params: Mapping[str, Any]) -> str:
+def format_hyperparameters(params: Mapping[str, Any]) -> str:
+    """Return hyperparameters in one line."""
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in params.items()

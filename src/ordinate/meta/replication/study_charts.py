@@ -31,6 +31,7 @@ def chart_replication(result: "ReplicationStudy") -> list[Chart]:
             series=(MEAN, PAPER),
             columns=3,
             variant=name,
+            varies_by="reading",
         )
         for name, outcome in result.outcomes.items()
     ]

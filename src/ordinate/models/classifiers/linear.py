@@ -100,9 +100,9 @@ class Threshold(PipelineClassifier):
         }
 
     def _create_estimator(self) -> Any:
-        from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
+        from ordinate.models.classifiers.ordinal_regression import OrdinalThresholdClassifier
 
-        return OrdinalThreshold(**self.params, max_iter=MOST_STEPS)
+        return OrdinalThresholdClassifier(**self.params, max_iter=MOST_STEPS)
 
     def _predict(self, fitted: Any, rows: Any) -> NDArray[Any]:
         """Return latent scores: with many features, cuts that fit training items fit no others."""
@@ -124,9 +124,9 @@ class FrankHallDecomposition(PipelineClassifier):
         return {"penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True)}
 
     def _create_estimator(self) -> Any:
-        from ordinate.models.classifiers.ordinal_regression import FrankHall
+        from ordinate.models.classifiers.ordinal_regression import FrankHallClassifier
 
-        return FrankHall(**self.params, max_iter=MOST_STEPS)
+        return FrankHallClassifier(**self.params, max_iter=MOST_STEPS)
 
 
 class NaiveBayes(PipelineClassifier):

@@ -1,5 +1,6 @@
 """Ordinal regression as estimators of scikit-learn: thresholds, and Frank–Hall decomposition."""
 
+from collections.abc import Hashable, Iterable
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -17,12 +18,21 @@ from ordinate.postprocess.cumulative_logits import (
     fit_cumulative_logits,
     sigmoid,
 )
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries.tabulation import encode_positions
+
+ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 
 
 class _OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyped
-    """What both have: labels in their sorted order, sparse features, the most probable label."""
+    """What both have: labels of a scale, sparse features, the most probable label.
+
+    `classes_` are the sorted labels, as everywhere in scikit-learn, and so are the columns of
+    `predict_proba`; `ranks_` say where each of them stands among the levels.
+    """
 
     classes_: NDArray[Any]
+    ranks_: NDArray[np.intp]
     coef_: Floats
     cuts_: Floats
     n_features_in_: int
@@ -30,8 +40,16 @@ class _OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """Return the most probable label, the lowest of equals."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        best = self._compute_level_probabilities(X).argmax(axis=1)
+        return self.classes_[self.ranks_.argsort()[best]]
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
+        """Return the probability of each label of `classes_`."""
+        return self._compute_level_probabilities(X)[:, self.ranks_]
+
+    def _compute_level_probabilities(self, features: Any) -> Floats:
+        """Return the probability of each level, lowest first."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -39,26 +57,33 @@ class _OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return tags
 
 
-class OrdinalThreshold(_OrdinalClassifier):
+class OrdinalThresholdClassifier(_OrdinalClassifier):
     """Ordinal regression by cumulative logits, with a ridge penalty.
 
     P(level ≤ k) = σ(θ_k - x·β), θ rising: `coef_` [d] is β, `cuts_` [P - 1] are θ. It minimises the
     sum of the items' losses and penalty / 2 · |β|². `loss` is 'proportional_odds', minus the log
     likelihood, or 'all_threshold', the log losses of all K - 1 events "above this cut". Dense and
-    sparse features are taken as they are: scale them first. Labels have their sorted order.
+    sparse features are taken as they are: standardise them first. `scale` declares the order of the
+    labels; numbers need none, and neither do ordered categoricals and labels of one preset.
 
     An item of weight w counts as w items; of weight 0, as none.
 
-    >>> model = OrdinalThreshold(penalty=0.1)
+    >>> model = OrdinalThresholdClassifier(penalty=0.1)
     >>> model.fit([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 1, 2, 2])
-    OrdinalThreshold(penalty=0.1)
+    OrdinalThresholdClassifier(penalty=0.1)
     >>> model.predict([[-1.0], [2.5], [9.0]]).tolist()
     [0, 1, 2]
     """
 
     def __init__(
-        self, *, penalty: float = 1.0, loss: str = "proportional_odds", max_iter: int = 1000
+        self,
+        *,
+        scale: ScaleDeclaration = None,
+        penalty: float = 1.0,
+        loss: str = "proportional_odds",
+        max_iter: int = 1000,
     ) -> None:
+        self.scale = scale
         self.penalty = penalty
         self.loss = loss
         self.max_iter = max_iter
@@ -76,7 +101,7 @@ class OrdinalThreshold(_OrdinalClassifier):
             loss=LOSSES[self.loss],
             steps=check_steps(self.max_iter),
         )
-        self.classes_ = data.classes
+        self.classes_, self.ranks_ = data.classes, data.ranks
         return self
 
     def predict_latent(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
@@ -84,9 +109,10 @@ class OrdinalThreshold(_OrdinalClassifier):
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=float, reset=False) @ self.coef_
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
-        """Return the probability of each level of `classes_`."""
-        return compute_level_probabilities(sigmoid(self.predict_latent(X)[:, None] - self.cuts_))
+    def _compute_level_probabilities(self, features: Any) -> Floats:
+        return compute_level_probabilities(
+            sigmoid(self.predict_latent(features)[:, None] - self.cuts_)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,22 +120,26 @@ class OrdinalThreshold(_OrdinalClassifier):
         return tags
 
 
-class FrankHall(_OrdinalClassifier):
+class FrankHallClassifier(_OrdinalClassifier):
     """Ordinal classification by P - 1 logistic regressions, each for "above this level".
 
     Each has its own coefficients: `coef_` [P - 1, d], and its own cut: `cuts_` [P - 1]. Where the
     probabilities of a row rise from one event to the next, which cannot be, they are replaced by
     the nearest ones that do not. `penalty` is that of each regression: penalty / 2 · |β|² beside
-    the sum of the items' losses. Labels have their sorted order.
+    the sum of the items' losses. `scale` declares the order of the labels, as in
+    `OrdinalThresholdClassifier`.
 
-    >>> model = FrankHall(penalty=0.1)
+    >>> model = FrankHallClassifier(penalty=0.1)
     >>> model.fit([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 1, 2, 2])
-    FrankHall(penalty=0.1)
+    FrankHallClassifier(penalty=0.1)
     >>> model.predict([[-1.0], [2.5], [9.0]]).tolist()
     [0, 1, 2]
     """
 
-    def __init__(self, *, penalty: float = 1.0, max_iter: int = 1000) -> None:
+    def __init__(
+        self, *, scale: ScaleDeclaration = None, penalty: float = 1.0, max_iter: int = 1000
+    ) -> None:
+        self.scale = scale
         self.penalty = penalty
         self.max_iter = max_iter
 
@@ -130,13 +160,12 @@ class FrankHall(_OrdinalClassifier):
         self.coef_ = np.array([coefficients for coefficients, _, _ in fits])
         self.cuts_ = np.concatenate([cut for _, cut, _ in fits])
         self.n_iter_ = max(steps for _, _, steps in fits)
-        self.classes_ = data.classes
+        self.classes_, self.ranks_ = data.classes, data.ranks
         return self
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
-        """Return the probability of each level of `classes_`."""
+    def _compute_level_probabilities(self, features: Any) -> Floats:
         check_is_fitted(self)
-        matrix = validate_data(self, X, accept_sparse="csr", dtype=float, reset=False)
+        matrix = validate_data(self, features, accept_sparse="csr", dtype=float, reset=False)
         return compute_level_probabilities(
             project_to_falling(sigmoid(matrix @ self.coef_.T - self.cuts_))
         )
@@ -168,12 +197,13 @@ def project_to_falling(rows: Floats) -> Floats:
 
 
 class TrainingArrays(NamedTuple):
-    """Items with a weight above 0: features, places among the sorted labels, weights."""
+    """Items with a weight above 0: features, places among the levels, weights."""
 
     matrix: Any
     codes: NDArray[np.intp]
     weights: NDArray[np.float64]
-    classes: NDArray[Any]
+    classes: NDArray[Any]  # sorted
+    ranks: NDArray[np.intp]  # of the sorted labels among the levels
 
     @classmethod
     def of(cls, estimator: Any, features: Any, labels: Any, weights: Any) -> Self:
@@ -185,14 +215,29 @@ class TrainingArrays(NamedTuple):
         item_weights = _check_sample_weight(weights, matrix, dtype=float, ensure_non_negative=True)
         if not (there := item_weights > 0).all():
             matrix, column, item_weights = matrix[there], column[there], item_weights[there]
-        classes, codes = np.unique(column, return_inverse=True)
+        classes, places = np.unique(column, return_inverse=True)
         if len(classes) < 2:
             only = (
                 f"one class only: {shorten(classes[0])}" if len(classes) else "no class: no weight"
             )
             name = type(estimator).__name__
             raise ValueError(f"{name} cannot learn from {only}. Pass items of two classes or more.")
-        return cls(matrix, codes, item_weights, classes)
+        ranks = rank_classes(classes, estimator.scale, labels)
+        return cls(matrix, ranks[places], item_weights, classes, ranks)
+
+
+def rank_classes(classes: NDArray[Any], scale: ScaleDeclaration, labels: Any) -> NDArray[np.intp]:
+    """Return where each of the sorted labels stands among them in the order of the scale.
+
+    Numbers have an order of their own, and the distances between levels play no part here.
+
+    >>> rank_classes(np.array(["high", "low", "mid"]), "low,mid,high", None).tolist()
+    [2, 0, 1]
+    """
+    if scale is None and all(isinstance(label, Real | np.bool) for label in classes):
+        return np.arange(len(classes))
+    positions = encode_positions(resolve_scale(scale, labels), classes, "the sorted labels")
+    return positions.argsort().argsort()
 
 
 def check_penalty(penalty: Any) -> float:

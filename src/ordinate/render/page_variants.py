@@ -1,0 +1,81 @@
+"""Variants of a page's elements: one is shown, the others wait in the page, compressed.
+
+A page has a view of each of many metrics. The first one stands in it as it is; the script of the
+page (`page.js`) unpacks another one where that is chosen.
+"""
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+
+from ordinate.render.html import escape_text
+
+PACKED_TYPE = "application/x-ordinate-variants"
+PACKED = re.compile(rf'<script type="{PACKED_TYPE}">([\w+/=]*)</script>')
+MOST_UNPACKED = 256_000_000  # bytes of the variants of one element
+NONE_TEXT = {"metric": "Undefined by this metric."}
+
+
+def render_variants(
+    elements: Mapping[str, str], varies_by: str, choices: Mapping[str, Collection[str]]
+) -> str:
+    """Return elements of which one is shown: by a choice for the whole page, or by their own.
+
+    `choices` are the names that can be chosen for the whole page, by what varies.
+    """
+    (first, shown), *others = elements.items()
+    if not others:
+        return shown
+    parts = [_render_variant(first, shown), _pack(dict(others))]
+    if set(elements) <= set(choices.get(varies_by, ())):
+        none = NONE_TEXT.get(varies_by, f"There is none for this {varies_by}.")
+        parts.append(f'<p class="none" hidden>{none}</p>')
+        head = f'<div class="variants" data-follows="{varies_by}">'
+    else:
+        head = f'<div class="variants">\n{render_chooser(varies_by, elements)}'
+    return "\n".join([head, *parts, "</div>"])
+
+
+def render_chooser(varies_by: str, names: Iterable[str]) -> str:
+    """Return a list of names to choose from, which is hidden until the script runs."""
+    options = "".join(f"<option>{escape_text(name)}</option>" for name in names)
+    label = varies_by.capitalize()
+    return (
+        f'<label class="chooser" hidden>{label} <select data-chooses="{varies_by}">{options}'
+        "</select></label>"
+    )
+
+
+def _render_variant(name: str, element: str) -> str:
+    return f'<div data-variant="{escape_text(name)}">\n{element}\n</div>'
+
+
+def _pack(elements: dict[str, str]) -> str:
+    """Return elements by their names as compressed JSON, which no browser runs or shows."""
+    packed = base64.b64encode(zlib.compress(json.dumps(elements).encode(), 9)).decode()
+    return f'<script type="{PACKED_TYPE}">{packed}</script>'
+
+
+def unpack_variants(page: str) -> str:
+    """Return a page in which all variants stand as they are; what cannot be unpacked is left.
+
+    >>> page = render_variants({"mae": "<p>0.5</p>", "bias": "<p>0.1</p>"}, "metric", {})
+    >>> "0.1" in page, "0.1" in unpack_variants(page)
+    (False, True)
+    """
+    return PACKED.sub(_unpack, page)
+
+
+def _unpack(packed: re.Match[str]) -> str:
+    try:
+        reader = zlib.decompressobj()
+        text = reader.decompress(base64.b64decode(packed[1], validate=True), MOST_UNPACKED)
+        elements = json.loads(text)
+    except (binascii.Error, zlib.error, ValueError):
+        return packed[0]
+    if not reader.eof or not isinstance(elements, dict):
+        return packed[0]
+    return "\n".join(_render_variant(name, str(x)) for name, x in elements.items())

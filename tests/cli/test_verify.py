@@ -1,0 +1,125 @@
+"""`ordinate verify`: exit codes, one clear error for each bad file, and the version first."""
+
+import json
+import re
+import shlex
+
+import pytest
+from command import run
+
+from ordinate.cli.verify import EXAMPLES
+
+ROWS = "level,guess\n" + "low,low\nmid,high\nhigh,high\nmid,mid\nlow,mid\n" * 6
+EVALUATE = ("items.csv", "--gold", "level", "--predicted", "guess", "--scale", "low,mid,high")
+
+
+@pytest.fixture(autouse=True)
+def reports(here):
+    (here / "items.csv").write_text(ROWS)
+    for name in ("report.html", "report.json"):
+        assert run("evaluate", *EVALUATE, "--metrics", "mae", "-o", name).code == 0
+
+
+def test_examples_run():
+    examples = re.findall(r"^  ordinate (.*)$", EXAMPLES, re.MULTILINE)
+    assert [run(*shlex.split(example)).code for example in examples] == [0, 0]
+
+
+def test_a_report_that_agrees_says_so_and_one_that_does_not_exits_with_3(here):
+    assert "All digits agree" in run("verify", "report.html").out
+    page = (here / "report.html").read_text()
+    cell = re.search(r'<td class="n">0\.\d+', page)
+    (here / "report.html").write_text(page[: cell.end() - 1] + "x" + page[cell.end() :])
+    ran = run("verify", "report.html", "--format", "json")
+    assert ran.code == 3
+    (difference,) = json.loads(ran.out)["differences"]
+    assert difference["shown"] == difference["recomputed"][:-1] + "x"
+
+
+def test_a_report_on_standard_output_can_be_verified(here):
+    for form in ("json", "html"):
+        (here / f"piped.{form}").write_text(run("evaluate", *EVALUATE, "--format", form).out)
+        assert run("verify", f"piped.{form}").code == 0
+
+
+def test_own_metrics_are_loaded(here):
+    (here / "own.py").write_text(
+        "import ordinate\n\n@ordinate.metric(direction='minimize')\n"
+        "def misses_of_this_test(matrix):\n"
+        "    return 1.0 - matrix.share.trace(axis1=-2, axis2=-1)\n"
+    )
+    own = ("--load", "own.py")
+    ran = run("evaluate", *EVALUATE, *own, "--metrics", "misses_of_this_test", "-o", "own.json")
+    assert (ran.code, ran.err) == (0, "")
+    assert run("verify", "own.json").code == 0  # this process has it loaded
+    text = (here / "own.json").read_text().replace("misses_of_this_test", "unknown_here")
+    (here / "own.json").write_text(text)
+    shown = " ".join(run("verify", "own.json").out.split())
+    assert "A metric that you declared is loaded with --load." in shown
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("level,guess\nlow,low\n", "it is neither a page nor JSON that Ordinate wrote."),
+        ("", "it is neither a page nor JSON"),
+        ("{}", "it does not say what it is made of: no report of Ordinate, or cut off."),
+        ("<!DOCTYPE html><html><script>alert(1)</script>", "it does not say what it is made of"),
+        ('{"provenance": ', "its JSON is damaged or cut off: Expecting value"),
+        ('{"x": ' + DEEP, "its JSON is damaged or cut off: maximum recursion"),
+        ('{"x": ' + "9" * 5_000 + "}", "its JSON is damaged or cut off: Exceeds the limit"),
+        ('{"provenance": {"file": "../secret"}}', "it does not say what it is made of."),
+        ('{"provenance": {"file": "a.0123456789abcdef.json"}}', "which is not beside it."),
+        ("\x00\xff", "it is neither a page nor JSON"),
+    ],
+)
+def test_what_is_no_report_is_one_clear_error(here, text, message):
+    (here / "bad").write_text(text)
+    ran = run("verify", "bad")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("ordinate: 'bad' cannot be verified: ")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_bytes_that_are_no_text_and_files_that_are_not_there(here):
+    (here / "bad").write_bytes(b"\xff\xfe{")
+    assert "it is no text." in run("verify", "bad").err
+    assert "No such file or directory." in run("verify", "none.html").err
+    assert "Is a directory." in run("verify", ".").err
+
+
+@pytest.mark.parametrize(
+    "made_of",
+    [
+        {"$": "call", "function": "os.system", "arguments": {}},
+        {"$": "ConfusionMatrix", "weights": 1},
+        {"$": "ConfidenceIntervals", "resamples": 10**12},
+        {"$": "Scale", "labels": [1e300, -1], "positions": ["x"], "names": []},
+        {"$": "array", "values": [[1], 2]},
+        {"$": "number"},
+        {"$": "mapping", "items": [[{"x": 1}, 2]]},
+        {"$": "call", "function": "Evaluation.from_summary", "arguments": {"matrix": 1}},
+        [1, 2],
+    ],
+)
+def test_what_makes_no_report_is_an_error_and_never_a_traceback(here, made_of):
+    report = json.loads((here / "report.json").read_text())
+    report["provenance"]["made_of"] = made_of
+    (here / "report.json").write_text(json.dumps(report))
+    ran = run("verify", "report.json")  # the checksum shows that it was changed
+    assert ran.code == 3
+    assert "What the report is made of was changed, and makes no report" in " ".join(
+        ran.out.split()
+    )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9, 0.999])
+@pytest.mark.parametrize("name", ["report.html", "report.json"])
+def test_a_report_that_is_cut_off_is_never_taken_for_whole(here, name, share):
+    text = (here / name).read_text()
+    (here / name).write_text(text[: int(len(text) * share)])
+    assert run("verify", name).code in {2, 3}
