@@ -31,7 +31,7 @@ def take_pictures(folder: Path) -> None:
         browser = PageBrowser(Path(temporary))
         for name, (theme, height, command) in PICTURES.items():
             page = Path(temporary) / f"{name}.html"
-            run = [sys.executable, "-m", "ordinate.cli", *command.split(), "-o", str(page)]
+            run = [sys.executable, "-m", "ordinate", *command.split(), "-o", str(page)]
             subprocess.run(run, check=True)
             browser.open(page, theme=theme)
             clip = {"x": 0, "y": 0, "width": WIDE, "height": height, "scale": 1}
