@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from command import read_values
-from surrogates import smooth
+from regression_tables import smooth
 
 from ordinate.errors import BadInput, BadStore
 from ordinate.regress.settings import Settings

@@ -378,9 +378,11 @@ def read_systems(
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
+    if options.map is None:
+        return {}
     from ordinate.scale.declaration_files import read_label_map
 
-    return {} if options.map is None else read_label_map(options.map)
+    return read_label_map(options.map)
 
 
 def parse_scale(options: argparse.Namespace) -> "Scale | None":
