@@ -1,4 +1,4 @@
-"""Small reports of every kind of source: of each summary that a report is recomputed from, or none."""
+"""Small reports: some for each summary that a report is recomputed from, some without any."""
 
 import numpy as np
 

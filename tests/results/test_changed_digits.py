@@ -22,8 +22,7 @@ RANDOM = random.Random(1)  # noqa: S311 - which digits are changed
 CODE = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)
 # Texts between tags, and attributes; the coordinates of paths are redrawn.
 SHOWN = re.compile(r'(?<=>)[^<>]+(?=<)|(?<!\bd)="[^"]*"')
-VALUES = re.compile(r'"(?:[^"\\]|\\.)*"(?!\s*:)|(?<![\w"])-?\d[\d.eE+-]*(?=[,\]}\s])')
-KEYS = re.compile(r'"(?:[^"\\]|\\.)*"(?=\s*:)')
+PIECE = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*')  # of JSON: a string, key or number
 NUMBER = re.compile(r"\d+")
 CHOSEN = ((0, 0), (1, 1), (-1, 2))  # which number, and of how many there have to be more
 DATA = re.compile(r'(<script type="application/json" id="ordinate-summary">)(.*?)(</script>)')
@@ -39,9 +38,15 @@ def choose_numbers(text, pieces):
 
     A piece is compared as a whole, so that any other of its numbers is found as these are.
     """
-    found = [[place.end() - 1 for place in NUMBER.finditer(text, *piece.span())] for piece in pieces]
+    found = [
+        [place.end() - 1 for place in NUMBER.finditer(text, *piece.span())] for piece in pieces
+    ]
     first, second, last = ([ends[k] for ends in found if len(ends) > least] for k, least in CHOSEN)
     return [places for places in (first, second, last) if places]
+
+
+def list_values(text, *bounds):
+    return [x for x in PIECE.finditer(text, *bounds) if x[1] is None]
 
 
 def change_digits(text, places):
@@ -68,11 +73,11 @@ def test_every_number_of_json_is_compared(kind):
     report = json.dumps(make(kind).to_dict(), indent=1)
     text = '{"provenance": {}, "report": ' + report + "}"
     changed = 0
-    for places in choose_numbers(text, [*VALUES.finditer(text)]):
+    for places in choose_numbers(text, list_values(text)):
         assert len(compare_reports(change_digits(text, places), text)) == len(places)
         changed += len(places)
     assert changed > 20
-    for key in {x[0]: x for x in KEYS.finditer(text)}.values():
+    for key in {x[0]: x for x in PIECE.finditer(text) if x[1]}.values():
         for place in (key.start() + x.end() - 1 for x in re.finditer(r"\d+", key[0])):
             assert compare_reports(change_digit(text, place), text)
 
@@ -81,7 +86,7 @@ def test_numbers_of_the_data_and_of_the_variants_of_a_page_are_compared(kind):
     page = render(make(kind), "html")
     assert read_page(page) == read_page(unpack_variants(page))
     (data,) = DATA.finditer(page)
-    for places in choose_numbers(page, [*VALUES.finditer(page, *data.span(2))]):
+    for places in choose_numbers(page, list_values(page, *data.span(2))):
         assert len(compare_reports(change_digits(page, places), page)) == len(places)
     for packed in PACKED.finditer(page):
         text = unpack_text(packed[1])
@@ -96,13 +101,14 @@ def test_every_number_that_is_carried_is_read_and_has_a_part_in_the_checksum(kin
     text = json.dumps(provenance.get("made_of") or read_json(unpack_text(provenance["packed"])))
     known = read_json(text)
     assert compute_checksum(provenance, known) == provenance["sha256"]
-    pieces = [*VALUES.finditer(text)]
+    pieces = list_values(text)
     for places in choose_numbers(text, pieces):
         texts = (change_digits(text, places), text)
         after, before = ('{"carried": ' + x + "}" for x in texts)
         assert len(compare_reports(after, before)) == len(places)
-    for piece in RANDOM.sample([x for x in pieces if re.search(r"\d", x[0])], 20):
-        place = piece.start() + re.search(r"\d", piece[0]).start()
+    numbers = [x for x in pieces if NUMBER.search(x[0])]
+    for piece in RANDOM.sample(numbers, min(len(numbers), 20)):
+        place = piece.start() + NUMBER.search(piece[0]).start()
         changed = read_json(change_digit(text, place))
         assert compute_checksum(provenance, changed) != provenance["sha256"]
     for name in ("ordinate", "numpy", "schema"):
@@ -114,8 +120,8 @@ def test_verifying_a_file_finds_what_comparing_finds(suffix, tmp_path):
     path = tmp_path / f"report.{suffix}"
     make("clusters").save(path)
     text = path.read_text()
-    shown = text.replace("0.9", "0.8")
+    shown = text.replace("0.", "1.", 40)
     path.write_text(shown)
     found = verify(path)
-    assert len(found.differences) > 1
+    assert found.differences
     assert found.differences == tuple(compare_reports(shown, text))

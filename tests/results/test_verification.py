@@ -10,6 +10,7 @@ from verified_reports import GOLD, MAKERS, NEAR, RECOMPUTED, change_digit, make
 import ordinate
 from ordinate.errors import BadInput
 from ordinate.render import render
+from ordinate.render.packed_text import pack_text
 from ordinate.results.provenance import (
     CALL,
     FUNCTIONS,
@@ -20,6 +21,7 @@ from ordinate.results.provenance import (
     load_value,
 )
 from ordinate.results.verification import compare_reports, read_json, verify
+
 
 @pytest.fixture(params=MAKERS)
 def kind(request):
@@ -158,3 +160,21 @@ def test_labels_of_any_kind_are_carried(tmp_path):
         path = tmp_path / f"report.{suffix}"
         ordinate.evaluate(labels, labels, labels, "mae").save(path)
         assert verify(path).agrees
+
+
+def test_sums_of_probabilities_are_carried_packed_and_agree(tmp_path):
+    provenance = make("calibration").describe_provenance()
+    assert "made_of" not in provenance
+    assert len(provenance["packed"]) < 50_000
+    path = tmp_path / "report.json"
+    path.write_text(make("calibration").to_json())  # as on standard output
+    assert verify(path).agrees
+    text = path.read_text()
+    changed = text.replace('"packed": "', f'"packed": "{pack_text("[]")}", "was": "')
+    path.write_text(changed)
+    assert not verify(path).agrees
+
+
+def test_a_text_in_cdata_is_compared():
+    page = render(make("plan"), "html")
+    assert compare_reports(page.replace("</text>", "<![CDATA[0.99]]></text>", 1), page)
