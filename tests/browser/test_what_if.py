@@ -52,6 +52,8 @@ CASES = {
     "few": lambda _: make_evaluation(GAPPED, np.diag([2, 0, 0, 1])),
 }
 
+SLOW = {"gaps", "few"}
+
 
 def draw_move(rng, shape):
     if rng.random() < 0.7:
@@ -64,7 +66,9 @@ def draw_move(rng, shape):
     return {"level": int(rng.integers(shape[0])), "percent": percent, "side": side}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow if x in SLOW else ()) for x in CASES]
+)
 def test_every_metric_on_offer_equals_python_after_each_move(name, browser, make_page):
     rng = np.random.default_rng(len(name))
     result = CASES[name](rng)
