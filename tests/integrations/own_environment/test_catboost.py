@@ -14,6 +14,7 @@ CODES = np.searchsorted([-0.5, 0.8], X[:, 0] + RNG.normal(0, 0.5, 200))
 LABELS = np.array(LEVELS)[CODES]
 
 
+@pytest.mark.filterwarnings("ignore:Failed to import numba")  # without which it is slower
 @pytest.mark.parametrize(("metric", "best"), [("cem_ord", np.argmax), ("mae", np.argmin)])
 @pytest.mark.parametrize("names", [LEVELS, None], ids=["ordered", "sorted"])
 def test_catboost_keeps_the_best_iteration_of_the_metric(tmp_path, metric, best, names):
