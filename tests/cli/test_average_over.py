@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import run
+from command import read_values, run
 
 import ordinate
 from ordinate.errors import BadInput
@@ -51,7 +51,7 @@ def column(name: str, rows: list[dict] = ITEMS) -> list:
 def read_report(*arguments) -> dict:
     found = run("evaluate", *arguments, "--format", "json")
     assert found.code == 0, found.err
-    return json.loads(found.out)
+    return read_values(found.out)
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -13,7 +13,7 @@ def test_the_card_is_a_report(tuned_table, tmp_path):
     ran = run("card", "-e", root, "--intended-use", use, "-o", page)
     assert (ran.code, ran.err) == (0, "")
     assert "Intended use: Densities of pure alkanes." in page.read_text()
-    ran = run("card", "-e", root, "--format", "json", "--by", "a", "--data", data)
+    ran = run("card", "-e", root, "--format", "json", "--by", "a", "--table", data)
     assert (ran.code, json.loads(ran.out)["task"]) == (0, "card")
 
 
@@ -22,8 +22,8 @@ def test_the_card_is_a_report(tuned_table, tmp_path):
     [
         (("--intended-use", "absent.txt"), "'absent.txt' cannot be read: No such file"),
         (("--intended-use", "bytes.txt"), "'bytes.txt' cannot be read: it is no UTF-8 text."),
-        (("--by", "zzz", "--data", "{data}"), "zzz"),
-        (("--by", "a", "--data", "other.csv"), "is not what the model was tested on"),
+        (("--by", "zzz", "--table", "{data}"), "zzz"),
+        (("--by", "a", "--table", "other.csv"), "is not what the model was tested on"),
     ],
 )
 def test_one_message_for_whatever_is_wrong(tuned_table, here, flags, said):

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import Ran, run
+from command import Ran, read_values, run
 
 from ordinate.cli.main import build_parser
 from ordinate.results.comparison import compare
@@ -74,7 +74,7 @@ def report(*arguments) -> dict:
     """Return the JSON of a comparison that must succeed."""
     ran = run("compare", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return read_values(ran.out)
 
 
 def facts(result: dict) -> dict:

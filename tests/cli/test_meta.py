@@ -6,7 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
-from command import run
+from command import read_values, run
 from panels import panel_of, sampled
 
 from ordinate.cli.meta import EXAMPLES
@@ -45,7 +45,7 @@ NAMED = ("--test-case", "entity", "--id", "tweet", "--value", "polarity")
 def judged(*arguments):
     ran = run("meta", *arguments, *QUICK, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out)
+    return read_values(ran.out)
 
 
 def expected(metrics=None, groups=TOPICS, **options):

@@ -5,7 +5,7 @@ import re
 import shlex
 
 import pytest
-from command import run
+from command import read_values, run
 
 import ordinate
 from ordinate.cli.power import EXAMPLES
@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
 def planned(*arguments: str) -> dict:
     ran = run("power", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out)
+    return read_values(ran.out)
 
 
 def test_a_plan_from_a_file_is_that_of_python():

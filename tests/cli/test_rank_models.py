@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command import run
+from command import read_values, run
 from experiments import lay_out
 from saved_models import save_model
 
@@ -45,7 +45,7 @@ def names(made):
 def evaluated(*arguments) -> dict:
     ran = run("rank", "-e", "study", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return read_values(ran.out)
 
 
 def test_every_model_on_every_test_set_is_what_python_says():

@@ -6,7 +6,7 @@ import shlex
 from functools import partial
 
 import pytest
-from command import run
+from command import read_values, run
 
 from ordinate.cli.study import EXAMPLES, READING_OPTIONS
 from ordinate.meta.replication import option_search, study
@@ -49,7 +49,7 @@ def quick(monkeypatch):
 def studied(*arguments: str) -> dict:
     ran = run("study", "synthetic", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out)
+    return read_values(ran.out)
 
 
 def test_the_command_gives_the_numbers_of_python():

@@ -9,7 +9,7 @@ import sys
 import tomllib
 
 import pytest
-from command import run
+from command import read_values, run
 from experiments import CEFR, lay_out
 from search_cases import read_untimed_files
 
@@ -43,7 +43,7 @@ def test_the_command_gives_the_numbers_of_python(finished, tmp_path):
     assert (ran.code, ran.err) == (0, "")
     other = lay_out(tmp_path, n=36, sets=("strong", "noise"))
     settings = Settings(models="logistic", trials=2, folds=3, top_k=1)
-    assert json.loads(ran.out) == json.loads(
+    assert read_values(ran.out) == json.loads(
         json.dumps(tune_experiment(Experiment.open(other), settings).to_dict())
     )
 

@@ -8,7 +8,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from command import run
+from command import read_values, run
 from search_cases import read_untimed_files
 from surrogates import columns
 
@@ -28,7 +28,7 @@ def tune(data, root, *flags):
     """Run the command on the column y, and return what it says as JSON."""
     ran = run("tune-regression", data, "--target", "y", "-e", root, "--format", "json", *flags)
     assert ran.code == 0, ran.err
-    return json.loads(ran.out)
+    return read_values(ran.out)
 
 
 def test_the_command_gives_the_numbers_of_python(tuned_table, tmp_path):
@@ -36,7 +36,7 @@ def test_the_command_gives_the_numbers_of_python(tuned_table, tmp_path):
     assert (ran.code, ran.err) == (0, "")
     settings = Settings(models="poly_ridge,kernel_ridge", trials=2, folds=2)
     result = tune_table(read_table(str(data), "y"), tmp_path, settings, unit="kg/m³")
-    assert json.loads(ran.out) == json.loads(json.dumps(result.to_dict()))
+    assert read_values(ran.out) == json.loads(json.dumps(result.to_dict()))
 
 
 def test_the_resolved_configuration_repeats_the_run(tuned_table, tmp_path):
@@ -130,7 +130,7 @@ def test_epochs_among_the_hyperparameters_are_those_of_the_configuration(tuned_t
     (path,) = tmp_path.glob("results/runs/*/config.toml")
     assert tomllib.loads(path.read_text())["epochs"] == 2
     again = run("tune-regression", "--config", path, "--format", "json")
-    assert json.loads(again.out) == first
+    assert read_values(again.out) == first
 
 
 def test_hyperparameters_may_be_a_table_of_the_configuration(tuned_table, tmp_path):

@@ -2,7 +2,8 @@
 
 import contextlib
 import io
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
 from ordinate.cli.main import main
 
@@ -22,3 +23,14 @@ def run(*arguments) -> Ran:
         except SystemExit as stop:
             code = stop.code
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def read_values(text: str) -> dict[str, Any]:
+    """Return the values of a report as JSON, without what the report was made of."""
+    found = json.loads(text, parse_constant=_refuse_constant)
+    found.pop("provenance", None)
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")

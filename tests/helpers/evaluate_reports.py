@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import run
+from command import read_values, run
 
 import ordinate
 
@@ -22,7 +22,7 @@ def report(*arguments) -> dict:
     """Return the JSON of an evaluation that must succeed."""
     ran = run("evaluate", *arguments, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    return json.loads(ran.out)
+    return read_values(ran.out)
 
 
 def text(*arguments) -> str:

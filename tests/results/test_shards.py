@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from command import read_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,9 +97,9 @@ def test_the_report_is_that_of_all_items(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("b.json: 180 items.\n")
     shards = [str(tmp_path / f"{name}.json") for name in "ba"]
     assert main(["merge", *shards, "--format", "json"]) == 0
-    merged = json.loads(capsys.readouterr().out)
+    merged = read_values(capsys.readouterr().out)
     assert main(["evaluate", str(tmp_path / "all.csv"), *told, "--format", "json"]) == 0
-    usual = json.loads(capsys.readouterr().out)
+    usual = read_values(capsys.readouterr().out)
     assert merged.pop("source")["files"] != usual.pop("source")["files"]
     assert merged == usual
 

@@ -77,7 +77,8 @@ def test_levels_have_their_table_and_probabilities_their_calibration(finished, c
     (stored,) = json.loads((root / "results/test_predictions.json").read_text())["tests"]
     experiment, model = Experiment.open(root), case.load(root)
     features = {name: experiment.features(name, "test") for name in model.sets}
-    assert np.array_equal(stored["probabilities"], model.predict(features).probabilities)
+    (probabilities,) = stored["probabilities"].values()
+    assert np.array_equal(probabilities, model.predict(features).probabilities)
 
 
 def test_training_and_tests_have_their_sizes(finished, case):
@@ -164,7 +165,7 @@ def test_the_intended_use_is_to_be_filled_in(finished):
 
 def test_subgroups_are_those_of_a_column(copied, case):
     data = add_column(case, copied)
-    card = make_model_card(copied, by="side", data=data)
+    card = make_model_card(copied, by="side", table=data)
     (evaluation,) = card.evaluations.values()
     (test,) = json.loads((copied / "results/test_predictions.json").read_text())["tests"]
     odd = sum(row % 2 for row in test["rows"])
@@ -181,13 +182,13 @@ def test_subgroups_of_other_data_are_refused(copied, case):
         path = copied / "ml-test-data/test.csv"
         path.write_text(path.read_text().replace(",even", "x,even", 1).replace("t", "T", 9))
     with pytest.raises(BadInput, match=r"is not what the model was tested on|There is no"):
-        make_model_card(copied, by="side", data=data)
+        make_model_card(copied, by="side", table=data)
 
 
 def test_data_are_asked_for_where_they_are_not_known(finished, case):
     if case.name == "classification":
-        with pytest.raises(BadOption, match="leave out --data"):
-            make_model_card(finished[0], by="side", data={"side": [1]})
+        with pytest.raises(BadOption, match="leave out --table"):
+            make_model_card(finished[0], by="side", table={"side": [1]})
     else:
         with pytest.raises(BadInput, match=r"A data frame was learned from.*name the table"):
             make_model_card(finished[0], by="side")

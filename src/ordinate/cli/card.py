@@ -18,7 +18,7 @@ EXAMPLES = """examples:
   ordinate card -e study -o card.html
   ordinate card -e study --intended-use use.txt -o card.md
   ordinate card -e study --by writer
-  ordinate card -e found --by substance --data densities.csv
+  ordinate card -e found --by substance --table densities.csv
 
 The card is of the winner of the latest run of `ordinate tune` or `ordinate tune-regression`. Its
 numbers are those of the test data, as the run predicted them.
@@ -38,9 +38,9 @@ def add_to(commands: Any) -> None:
     )
     add_folder_option(parser)
     add = parser.add_argument
-    add("--by", metavar="COL", help="column of the test data: subgroups, each evaluated on its own")
+    add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
     add(
-        "--data",
+        "--table",
         metavar="TABLE",
         type=InputPath,
         help="of a regression: the table that was learned from (default: where it was)",
@@ -66,7 +66,7 @@ def _make_card(options: argparse.Namespace) -> Any:
     from ordinate.search.model_card import make_model_card
 
     use = None if options.intended_use is None else _read_text(options.intended_use)
-    return make_model_card(options.experiment, by=options.by, data=options.data, intended_use=use)
+    return make_model_card(options.experiment, by=options.by, table=options.table, intended_use=use)
 
 
 def _read_text(path: str) -> str:

@@ -133,13 +133,13 @@ def make_model_card(
     folder: Path | str | TuningResult,
     *,
     by: str | None = None,
-    data: Any = None,
+    table: Any = None,
     intended_use: str | None = None,
 ) -> ModelCard:
     """Return the model card of the winner of the latest run: of `tune` or of `tune_regression`.
 
     `by` is a column of the test data: subgroups that are evaluated one by one. For a regression it
-    is read from the table that was learned from, or from `data`, the same table elsewhere: a file,
+    is read from the table that was learned from, or from `table`, the same one elsewhere: a file,
     or a data frame. `intended_use` is a text of yours, which a placeholder asks for without one.
 
     >>> from ordinate.classify import tune
@@ -155,7 +155,7 @@ def make_model_card(
     )
     with explain_missing_keys(home):
         tests = {test["data"]: test for test in predictions["tests"]}
-        read = None if by is None else _choose_reader(home, results, data, by)
+        read = None if by is None else _choose_reader(home, results, table, by)
         card = ModelCard(
             results,
             Manifest.read(resolve_inside(home, RESULTS, RUNS, results["run"])),
@@ -226,13 +226,13 @@ def _evaluate_targets(results: Record, test: Record, by: Column | None) -> Regre
 # --- subgroups -----------------------------------------------------------------------------------
 
 
-def _choose_reader(home: Path, results: Record, data: Any, by: str) -> Callable[[Record], Column]:
+def _choose_reader(home: Path, results: Record, given: Any, by: str) -> Callable[[Record], Column]:
     """Return what reads the column of subgroups for the items of a test."""
     if "target" in results["data"]:
-        table = _read_table(results["data"], data, by)
+        table = _read_table(results["data"], given, by)
         return lambda test: _select_rows(table, results["data"], test, by)
-    if data is not None:
-        raise BadOption("The test data are in the folder of the experiment: leave out --data.")
+    if given is not None:
+        raise BadOption("The test data are in the folder of the experiment: leave out --table.")
     experiment = Experiment.open(home)
     return lambda test: _read_dataset_column(experiment.dataset(test["data"]), test, by)
 
@@ -244,16 +244,16 @@ def _read_dataset_column(dataset: Dataset, test: Record, by: str) -> Column:
     return dataset.read_column(by)[np.array(test["rows"]) - 1]
 
 
-def _read_table(facts: Record, data: Any, by: str) -> ItemTable:
+def _read_table(facts: Record, given: Any, by: str) -> ItemTable:
     """Return the target and a further column of the table that was learned from."""
-    if data is not None and not isinstance(data, str | Path):
-        with write_frame(data) as written:
+    if given is not None and not isinstance(given, str | Path):
+        with write_frame(given) as written:
             return _read_table(facts, written, by)
-    path = facts["path"] if data is None else str(data)
-    if data is None and (path is None or not Path(path).is_file()):
+    path = facts["path"] if given is None else str(given)
+    if given is None and (path is None or not Path(path).is_file()):
         lacking = "A data frame was learned from" if path is None else f"{path} is not there"
         raise BadInput(
-            f"{lacking}, and the column {shorten(by)} is in it: name the table (--data)."
+            f"{lacking}, and the column {shorten(by)} is in it: name the table (--table)."
         )
     return read_columns([path], [facts["target"]], labels=[by])
 
