@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.integrations.sklearn import scorer as scorer
     from ordinate.integrations.sklearn import scorers as scorers
+    from ordinate.meta import MetricAdvice, advise
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
@@ -58,6 +59,7 @@ _HOMES = {
     "Estimate": "ordinate.inference",
     "Evaluation": "ordinate.results",
     "Metric": "ordinate.metrics",
+    "MetricAdvice": "ordinate.meta",
     "Normalization": "ordinate.summaries.normalization",
     "OrdinateError": "ordinate.errors",
     "Query": "ordinate.readers.databases",
@@ -67,6 +69,7 @@ _HOMES = {
     "Scale": "ordinate.scale",
     "TuningResult": "ordinate.search.tuning_result",
     "Verification": "ordinate.results.verification",
+    "advise": "ordinate.meta",
     "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
     "cefr_classification_report": "ordinate.results.text_reports",
@@ -106,6 +109,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Metric",
+    "MetricAdvice",
     "Normalization",
     "OrdinateError",
     "Query",
@@ -115,6 +119,7 @@ __all__ = [
     "Scale",
     "TuningResult",
     "Verification",
+    "advise",
     "analyze_search",
     "calibration_report",
     "cefr_classification_report",

@@ -11,6 +11,7 @@ from ordinate.cli.main import COMMANDS, build_parser
 SCREEN_LINES = 48
 # Flags that differ on purpose, each with its reason.
 MEANT = {
+    ("advise", "--scale"): "it reads no labels, and a sentence names the scale",
     ("evaluate-regression", "--interval-method"): "values have other methods than labels",
     ("meta", "--resamples"): "a resample of test cases and systems costs more, so there are fewer",
     ("features perplexity", "--model-path"): "there is no usual model of which perplexities are",

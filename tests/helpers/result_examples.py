@@ -103,6 +103,9 @@ MAKERS = {
     "shift": shift,
     "catalogue": lambda: MetricCatalogue((find_metric("mae"), find_metric("bias"))),
     "meta-evaluation": meta_evaluation,
+    "advice": lambda: ordinate.advise(
+        "order", equal_distances=False, rare_levels=True, ties="count", reader="shares", scale=SCALE
+    ),
     "properties": lambda: PropertyVerdicts.of([find_metric("mae")]),
     "check": lambda: CheckReport(TAG, SCALE, (), (), (), (Finding("error", TAG, "is missing"),)),
     "extraction": lambda: ExtractionResult(

@@ -37,6 +37,7 @@ COMMANDS = {
     "site": "write a static site over a folder of reports",
     "card": "write the model card of a tuned model",
     "metrics": "list the metrics, or explain one",
+    "advise": "say which metrics to report, and why",
     "properties": "say which formal properties metrics have",
     "meta": "meta-evaluation: which metrics deserve trust on your systems",
     "study": "run an experiment on metrics again",

@@ -2,7 +2,15 @@
 
 from ordinate.meta.meta_evaluation import evaluate_metrics
 from ordinate.meta.meta_result import MetaEvaluation
+from ordinate.meta.metric_advice import MetricAdvice, advise
 from ordinate.meta.properties_search import check_properties
 from ordinate.meta.property_verdicts import PropertyVerdicts
 
-__all__ = ["MetaEvaluation", "PropertyVerdicts", "check_properties", "evaluate_metrics"]
+__all__ = [
+    "MetaEvaluation",
+    "MetricAdvice",
+    "PropertyVerdicts",
+    "advise",
+    "check_properties",
+    "evaluate_metrics",
+]
