@@ -108,7 +108,8 @@ def test_another_version_is_said_first(tmp_path):
     assert found.document().verdict.startswith("Made with Ordinate 0.0.9, and verified with")
 
 
-def test_what_is_too_large_for_a_report_stands_in_a_file_beside_it(tmp_path):
+def test_what_is_too_large_for_a_report_stands_in_a_file_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("ordinate.results.provenance.LARGEST_MADE_OF", 2_000)
     groups = np.arange(6_000)
     gold, predicted = (np.resize(column, 6_000) for column in (GOLD, NEAR))
     result = ordinate.evaluate(gold, predicted, "A1,A2,B1,B2", "mae", groups=groups)

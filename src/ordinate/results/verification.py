@@ -211,13 +211,15 @@ def _parse_number(text: str) -> float | str:
 def _read_text(path: Path) -> str:
     try:
         size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise BadInput(f"it has {size:,} bytes, and a report has {LARGEST_FILE:,} at most.")
-        return path.read_bytes().decode()
+        content = path.read_bytes() if size <= LARGEST_FILE else b""
+        text = content.decode()
     except OSError as problem:
         raise BadInput(f"{problem.strerror}.") from None
     except ValueError:
         raise BadInput("it is no text.") from None
+    if size > LARGEST_FILE:
+        raise BadInput(f"it has {size:,} bytes, and a report has {LARGEST_FILE:,} at most.")
+    return text
 
 
 @dataclass(frozen=True)
