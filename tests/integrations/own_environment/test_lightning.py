@@ -20,7 +20,7 @@ def test_an_epoch_is_logged_as_its_items_together(tmp_path):
             super().__init__()
             self.metric = OrdinalMetric(LEVELS, metrics="mae,cem_ord")
 
-        def test_step(self, batch, _):
+        def test_step(self, batch, place):  # noqa: ARG002 - Lightning passes it
             self.metric.update(*batch)
 
         def on_test_epoch_end(self):

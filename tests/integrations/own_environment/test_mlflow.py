@@ -1,6 +1,7 @@
 """A result in a run of MLflow: metrics with bounds, reasons, tables and pages."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,8 @@ PREDICTED = ["low", "mid", "mid", "mid"] * 10
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # rather than a server or a database
     mlflow.set_tracking_uri(tmp_path.as_uri())
     mlflow.set_experiment("levels")
     with mlflow.start_run() as active:
@@ -49,8 +51,6 @@ def test_tables_and_pages_are_artefacts(run):
     result = ordinate.evaluate_regression([1.0, 2.0, 4.0], [1.5, 2.0, 3.0], unit="m")
     log_evaluation(result, folder="reports")
     folder = mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path="reports")
-    from pathlib import Path
-
     files = {path.name for path in Path(folder).iterdir()}
     assert {"report.html", "report.json", "metrics.csv"} <= files
     with Path(folder, "metrics.csv").open(encoding="utf-8", newline="") as table:
