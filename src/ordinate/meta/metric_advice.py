@@ -23,8 +23,8 @@ from ordinate.meta.advice_rules import (
     ReaderKnowledge,
     TieTreatment,
     describe_question,
-    format_answer,
     fits_answers,
+    format_answer,
     list_open_questions,
 )
 from ordinate.meta.properties import PROPERTIES
@@ -343,8 +343,10 @@ def _describe_metric(metric: Metric) -> str:
 def format_citation(reference: str) -> str:
     """Return the authors and the year of a reference.
 
-    >>> format_citation("Cohen (1968). Weighted kappa."), format_citation("Kumar, Liang, Ma (2019). Calibration.")
-    ('Cohen, 1968', 'Kumar et al., 2019')
+    >>> format_citation("Cohen (1968). Weighted kappa.")
+    'Cohen, 1968'
+    >>> format_citation("Kumar, Liang, Ma (2019). Calibration.")
+    'Kumar et al., 2019'
     """
     authors, _, rest = reference.partition(" (")
     names = authors.split(", ")
