@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
-.PHONY: help demo test test-all test-engines test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
+.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ $(VENV)-bench/.bench: pyproject.toml constraints.txt
 
 $(VENV)-engines/.engines: pyproject.toml constraints.txt
 	$(call install,$(VENV)-engines,-c constraints.txt -e '.[engines]',.engines)
+
+$(VENV)-integrations/.integrations: pyproject.toml constraints-integrations.txt
+	$(call install,$(VENV)-integrations,-c constraints-integrations.txt -e '.[integrations-test]',.integrations)
 
 $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
@@ -81,6 +84,9 @@ test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of 
 
 test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
 	$(VENV)-engines/bin/python -m pytest -q -m 'slow or not slow' tests/engines
+
+test-integrations: $(VENV)-integrations/.integrations ## MLflow, CatBoost and Lightning, in an environment of their own
+	$(VENV)-integrations/bin/python -m pytest -q tests/integrations/own_environment
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python $(PYTEST)
@@ -135,4 +141,4 @@ screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
 	$(BIN)/python docs/screenshots.py
 
 clean: ## remove environments and caches
-	rm -rf dist $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf dist $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-integrations $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build

@@ -28,6 +28,12 @@ from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
 MODULES = (
+    "integrations.boosting",
+    "integrations.frames",
+    "integrations.huggingface",
+    "integrations.mlflow",
+    "integrations.optuna",
+    "integrations.pytest",
     "integrations.sklearn",
     "integrations.torch",
 )  # with public names that their package does not import

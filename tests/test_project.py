@@ -20,7 +20,7 @@ from ordinate.results import interval_methods_text, leaderboard_text, regression
 from ordinate.results.comparison_settings import Correction
 
 ROOT = Path(__file__).parent.parent
-FITS = re.compile("<!-- output of: .*ordinate (tune|surrogate) ")
+FITS = re.compile("<!-- output of: .*ordinate tune(-regression)? ")
 FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

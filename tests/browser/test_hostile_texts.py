@@ -73,8 +73,9 @@ def test_texts_are_shown_on_a_page_that_runs_none_of_them(place, browser, make_p
 
 @pytest.mark.parametrize("place", PLACES)
 def test_drawings_run_nothing_and_keep_their_width(place, browser, tmp_path):
-    for k, chart in enumerate(PLACES[place](HOSTILE_TEXTS).list_charts()):
-        path = tmp_path / f"{k}.svg"
+    charts = {chart.name: chart for chart in PLACES[place](HOSTILE_TEXTS).list_charts()}
+    for name, chart in charts.items():
+        path = tmp_path / f"{name}.svg"
         path.write_text(svg.render(chart), "utf-8", errors="replace")
         browser.open(path)
         assert browser.list_messages() == []

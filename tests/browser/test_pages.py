@@ -8,17 +8,29 @@ import pytest
 from page_browser import PHONE
 from result_examples import FURTHER_REPORTS, MAKERS
 
-REPORTS = [*MAKERS, *FURTHER_REPORTS, "searches", "replication"]
-EVERY_REPORT = pytest.mark.parametrize("name", REPORTS)
+SLOW = pytest.mark.slow
+HEAVY = {"many levels", "searches"}  # very many cells, and models that are fitted
+TOGETHER = ("searches", "replication")
+REPORTS = [
+    pytest.param(name, marks=SLOW if name in HEAVY else ())
+    for name in (*MAKERS, *FURTHER_REPORTS, *TOGETHER)
+]
+# Of very many cells each is like the others, and axe looks at all of them.
+SEARCHED = [
+    pytest.param(name, marks=SLOW if name in {*TOGETHER, *FURTHER_REPORTS} else ())
+    for name in (*MAKERS, *FURTHER_REPORTS, *TOGETHER)
+    if name != "many levels"
+]
+PRINTED = ("evaluation", "regression", "meta-evaluation")
 SERIOUS = {"serious", "critical"}
 FIND_VIOLATIONS = """
 const only = arguments[0];
-return axe.run(document, only ? { runOnly: only } : {}).then((found) => found.violations.map(
+return axe.run(document, only.length ? { runOnly: only } : {}).then((found) => found.violations.map(
   (rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]));
 """
 
 
-@EVERY_REPORT
+@pytest.mark.parametrize("name", REPORTS)
 def test_a_page_logs_nothing_asks_for_nothing_and_fits_the_screen(name, browser, list_pages):
     for page in list_pages(name):
         for width in (1280, PHONE):
@@ -29,16 +41,27 @@ def test_a_page_logs_nothing_asks_for_nothing_and_fits_the_screen(name, browser,
             assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
 
 
-# Of very many cells each is like the others, and axe looks at all of them.
-@pytest.mark.parametrize("name", [name for name in REPORTS if name != "many levels"])
-def test_axe_finds_nothing_serious_in_light_and_in_dark(name, browser, list_pages, axe):
+@pytest.mark.parametrize("name", SEARCHED)
+def test_axe_finds_nothing_serious(name, browser, list_pages, axe):
     for page in list_pages(name):
         browser.open(page)
         browser.run(axe)
-        found = browser.run(FIND_VIOLATIONS, None)
-        browser.set_theme("dark")
-        found += browser.run(FIND_VIOLATIONS, ["color-contrast"])
-        assert [x for x in found if x[0] in SERIOUS] == [], page
+        assert find_serious(browser) == [], page
+
+
+@pytest.mark.parametrize(
+    "name", ["comparison", *(pytest.param(x.values[0], marks=SLOW) for x in SEARCHED)]
+)
+def test_dark_pages_have_enough_contrast(name, browser, list_pages, axe):
+    for page in list_pages(name):
+        browser.open(page, theme="dark")
+        browser.run(axe)
+        assert find_serious(browser, "color-contrast") == [], page
+
+
+def find_serious(browser, *rules):
+    """Return the serious violations of some rules of axe-core, or of all."""
+    return [x for x in browser.run(FIND_VIOLATIONS, list(rules)) if x[0] in SERIOUS]
 
 
 def test_axe_finds_a_fault_where_there_is_one(browser, list_pages, axe):
@@ -46,10 +69,10 @@ def test_axe_finds_a_fault_where_there_is_one(browser, list_pages, axe):
     browser.open(page)
     browser.run(axe)
     browser.run("document.querySelector('select').closest('label').firstChild.remove()")
-    assert SERIOUS & {x[0] for x in browser.run(FIND_VIOLATIONS, None)}
+    assert [x[1] for x in find_serious(browser, "select-name", "label")] == ["select-name"]
 
 
-@pytest.mark.parametrize("name", ["evaluation", "comparison", "regression", "meta-evaluation"])
+@pytest.mark.parametrize("name", ["comparison", *(pytest.param(x, marks=SLOW) for x in PRINTED)])
 def test_all_sections_are_printed_and_no_control(name, browser, list_pages):
     pypdf = pytest.importorskip("pypdf")
     for page in list_pages(name):

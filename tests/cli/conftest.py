@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from command import run
-from surrogates import write
+from regression_tables import write
 
 
 @pytest.fixture

@@ -227,6 +227,25 @@ def test_bias_fails_by_its_distance_from_0(predicted, code):
     assert run("evaluate", "other.csv", "--fail-under", "bias=1.5").code == code
 
 
+@pytest.mark.parametrize(
+    ("limit", "code", "told"),
+    [
+        ("accuracy=0.6", 0, ""),
+        ("accuracy=0.75", 0, "ordinate: warning: accuracy is 0.75 (95 % CI 0.6"),
+        ("accuracy=0.9", 3, "0.825), significantly worse than 0.9."),
+        ("mae=0.2", 0, "not significantly different from 0.2."),
+        ("mae=0.1", 3, "significantly worse than 0.1."),
+    ],
+)
+def test_the_interval_decides_if_asked_to(limit, code, told):
+    write("some.csv", "gold,predicted\n" + "A1,A1\nA1,A2\nA2,A2\nB1,B1\n" * 25)
+    asked = ("--fail-under", limit, "--fail-when", "significant")
+    ran = run("evaluate", "some.csv", *asked)
+    assert ran.code == code
+    assert told in ran.err
+    assert ran.err.count("\n") == bool(told)
+
+
 def test_a_value_that_equals_its_limit_passes():
     write("some.csv", "gold,predicted\nA1,A1\nA1,A2\n")
     both = ("--fail-under", "accuracy=0.5", "--fail-under", "mae=0.5")

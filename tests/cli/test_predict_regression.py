@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 from command import run
-from surrogates import columns, write
+from regression_tables import columns, write
 
 from ordinate.readers.duckdb_connection import connect
 from ordinate.regress.table import read_table
@@ -77,7 +77,7 @@ def test_an_interrupted_prediction_is_said_to_be_one(tuned_table, monkeypatch):
         raise KeyboardInterrupt
 
     data, root, _ = tuned_table
-    monkeypatch.setattr("ordinate.regress.trained_model.load_surrogate", stopped)
+    monkeypatch.setattr("ordinate.regress.trained_model.load_regression_model", stopped)
     ran = run("predict-regression", data, "-e", root)
     assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted.\n")
 

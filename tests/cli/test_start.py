@@ -124,7 +124,8 @@ def test_the_help_of_evaluate_explains_every_option(capsys):
     shown += run("evaluate", "--help-files").out
     options = (
         "--gold --predicted --gold-file --id --row-order --scale --map --weights --by --metrics "
-        "--missing --format --output --items --force --fail-under --delimiter --encoding"
+        "--missing --format --output --items --force --fail-under --fail-when --delimiter "
+        "--encoding"
     )
     for option in options.split():
         name = option.removeprefix("--")

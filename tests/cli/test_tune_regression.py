@@ -9,8 +9,8 @@ import tomllib
 import numpy as np
 import pytest
 from command import read_values, run
+from regression_tables import columns
 from search_cases import read_untimed_files
-from surrogates import columns
 
 from ordinate.cli import analyze_search, compare_searches, predict_regression, tune_regression
 from ordinate.examples import locate_example

@@ -8,6 +8,7 @@ import pytest
 from command import run
 
 from ordinate.cli.verify import EXAMPLES
+from ordinate.render.packed_text import pack_text
 
 ROWS = "level,guess\n" + "low,low\nmid,high\nhigh,high\nmid,mid\nlow,mid\n" * 6
 EVALUATE = ("items.csv", "--gold", "level", "--predicted", "guess", "--scale", "low,mid,high")
@@ -123,3 +124,58 @@ def test_a_report_that_is_cut_off_is_never_taken_for_whole(here, name, share):
     text = (here / name).read_text()
     (here / name).write_text(text[: int(len(text) * share)])
     assert run("verify", name).code in {2, 3}
+
+
+def change_report(here, **changes):
+    """Change what the JSON says of how it was made."""
+    report = json.loads((here / "report.json").read_text())
+    report["provenance"] |= changes
+    (here / "report.json").write_text(json.dumps(report))
+
+
+def test_a_version_is_no_place_for_words_that_a_page_then_shows(here):
+    change_report(here, ordinate="0.1.0</p><p>mae 0.001")
+    assert "does not say which version of Ordinate made it." in run("verify", "report.json").err
+
+
+def test_a_key_that_stands_twice_is_refused_for_readers_see_one_of_both(here):
+    text = (here / "report.json").read_text()
+    (here / "report.json").write_text(text.replace('"n":', '"n": 7,\n  "n":', 1))
+    ran = run("verify", "report.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'n' stands twice in one object" in ran.err
+
+
+def test_what_is_nested_deeply_is_one_clear_error(here):
+    deep: list[object] = []
+    for _ in range(900):
+        deep = [deep]
+    change_report(here, made_of=deep)
+    ran = run("verify", "report.json")
+    assert ran.code in {2, 3}
+    assert "Traceback" not in ran.err
+    (here / "report.json").write_text(json.dumps({"x": deep, "provenance": {}}))
+    assert run("verify", "report.json").code == 2
+
+
+@pytest.mark.parametrize("packed", ["", "AAAA", "é", pack_text("[")])
+def test_what_cannot_be_unpacked_is_one_clear_error(here, packed):
+    report = json.loads((here / "report.json").read_text())
+    del report["provenance"]["made_of"]
+    (here / "report.json").write_text(json.dumps(report))
+    change_report(here, packed=packed)
+    ran = run("verify", "report.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "cannot be unpacked" in ran.err or "JSON is damaged" in ran.err
+
+
+def test_an_absurd_report_is_refused_at_once(here):
+    """Whatever stands in a report that nobody has made, it takes no memory and no time."""
+    text = (here / "report.json").read_text()
+    for change in (('"resamples": 2000', '"resamples": 1000000000'), ("[0.0", "[1e18")):
+        (here / "report.json").write_text(text.replace(*change))
+        assert run("verify", "report.json").code == 3
+    (here / "report.json").write_bytes(b"{")
+    with (here / "report.json").open("r+b") as file:
+        file.truncate(10**12)  # which takes no room on the disk
+    assert "a report has 256,000,000 at most" in run("verify", "report.json").err

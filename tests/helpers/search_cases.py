@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from experiments import CEFR, lay_out, write_data
-from surrogates import columns
+from regression_tables import columns
 
 if TYPE_CHECKING:  # heavy
     from ordinate.search.settings import SearchSettings
@@ -111,9 +111,9 @@ class SearchCase:
             from ordinate.experiment.folder import Experiment
 
             return load_model(Experiment.open(root), name)
-        from ordinate.regress.trained_model import load_surrogate
+        from ordinate.regress.trained_model import load_regression_model
 
-        return load_surrogate(root, name)
+        return load_regression_model(root, name)
 
     def _load_table(self, root: Path) -> Any:
         from ordinate.regress.table import make_table

@@ -1,20 +1,24 @@
 """Files for other programs are what their published schemas ask for, and say what is true."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import ordinate
+from ordinate.examples import locate_example
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 CHECKED = [("github-workflows", path) for path in WORKFLOWS]
 CHECKED.append(("citation-file-format", ROOT / "CITATION.cff"))
+CHECKED.append(("github-actions", ROOT / "action.yml"))
 
 
 @pytest.mark.parametrize(("schema", "path"), CHECKED, ids=lambda x: getattr(x, "name", x))
@@ -33,6 +37,39 @@ def test_every_step_of_a_workflow_is_a_target_of_the_makefile(path):
     for step in steps:
         called = re.match(r"make ([a-z-]+)", step)
         assert called[1] in targets if called else step.endswith("bash .ci/run"), step
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("thresholds", "code", "told"),
+    [
+        ("cem_ord=0.6 mae=0.9", 0, ""),
+        ("cem_ord=0.6 accuracy=0.46", 0, "::warning title=Ordinate::accuracy is 0.45 (95 % CI"),
+        ("cem_ord=0.9", 3, "::error title=Ordinate::cem_ord is 0.72"),
+        ("cem_ord=0.6;touch${IFS}x", 2, "::error title=Ordinate::"),
+    ],
+    ids=["passes", "warns", "fails", "executes nothing"],
+)
+def test_the_action_lets_the_interval_decide(tmp_path, thresholds, code, told):
+    text = (ROOT / "action.yml").read_text("utf-8")
+    script = textwrap.dedent(text.rpartition("run: |\n")[2])
+    shutil.copy(locate_example("cefr"), tmp_path / "levels.csv")
+    inputs = {"FILES": "levels.csv", "FAIL_UNDER": thresholds, "FAIL_WHEN": "significant"}
+    inputs |= {"ARGUMENTS": "--gold gold --predicted predicted", "REPORT": "page.html"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | inputs | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == code, ran.stderr
+    assert told in ran.stdout
+    assert bool(ran.stdout) == bool(told)
+    names = {each.name for each in tmp_path.iterdir()}
+    assert names == {"levels.csv"} | ({"page.html"} if code != 2 else set())
 
 
 def test_the_citation_has_the_version_of_the_package():

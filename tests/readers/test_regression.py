@@ -27,10 +27,11 @@ from regression_files import (
 )
 
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
-from ordinate.readers import duckdb_connection, regression_keys, regression_pooling
+from ordinate.readers import duckdb_connection, regression_keys
 from ordinate.readers import regression_sums as sums
 from ordinate.readers.regression import RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import regression_pooling
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments, bin_error_sizes
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from surrogates import smooth
+from regression_tables import smooth
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.regress.blend import Blend, blend_out_of_fold

@@ -1,8 +1,8 @@
 """Fits of networks that are killed: the next run goes on from what they have learned."""
 
 import pytest
+from regression_tables import smooth
 from search_cases import read_untimed_files
-from surrogates import smooth
 
 from ordinate.regress.settings import Settings
 from ordinate.regress.tuning import tune_table

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from surrogates import open_task, smooth
+from regression_tables import open_task, smooth
 
 from ordinate.errors import BadStore, BadValues
 from ordinate.experiment.workers import WorkerPool
@@ -19,7 +19,7 @@ from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split, split_k_fold
 from ordinate.regress.table import make_table
 from ordinate.regress.task import RegressionTask
-from ordinate.regress.trained_model import load_surrogate
+from ordinate.regress.trained_model import load_regression_model
 from ordinate.regress.tuning import tune_table
 
 N = 240
@@ -223,9 +223,9 @@ def test_a_stored_finding_that_is_damaged_is_made_again(tmp_path):
 def test_predictions_say_that_a_lattice_is_used(tmp_path, searches):
     tune_table(smooth(), tmp_path, Settings(**QUICK))
     new = [[0.5, 1.0], [0.123, 0.456], [1.0, 1.0]]
-    (note,) = load_surrogate(searches[0] / "told").predict(new).notes
+    (note,) = load_regression_model(searches[0] / "told").predict(new).notes
     assert note.startswith("2 of 3 rows lie on the lattice of the training rows")
-    assert not load_surrogate(tmp_path).predict([[0.0, 0.0, 0.0]]).notes
+    assert not load_regression_model(tmp_path).predict([[0.0, 0.0, 0.0]]).notes
 
 
 def test_nothing_is_told_where_there_is_no_lattice(tmp_path):

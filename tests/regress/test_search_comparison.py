@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from surrogates import smooth
+from regression_tables import smooth
 
 from ordinate.errors import BadInput, BadStore
 from ordinate.regress.search_comparison import compare_searches

@@ -1,4 +1,4 @@
-"""Tables for surrogates: what is read, what is left out, what is refused, and by which name."""
+"""Tables of regressors: what is read, what is left out, what is refused, and by which name."""
 
 import datetime as dt
 import json

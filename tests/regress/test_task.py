@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from surrogates import columns, open_task, smooth
+from regression_tables import columns, open_task, smooth
 
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import split_randomly
@@ -39,15 +39,15 @@ def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
 
 
 def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
-    from ordinate.regress.trained_model import load_surrogate
+    from ordinate.regress.trained_model import load_regression_model
 
     table, result = apart(columns(600)[1], tmp_path)
     rows = split_randomly(table, 0).validation
     for one in result.finalists:
-        surrogate = load_surrogate(tmp_path, one.name)
-        answers = surrogate.predict(table.features[rows])
-        assert np.array_equal(surrogate.calibration.targets, table.target[rows])
-        assert np.allclose(surrogate.calibration.predictions, answers.values, rtol=1e-12)
+        loaded = load_regression_model(tmp_path, one.name)
+        answers = loaded.predict(table.features[rows])
+        assert np.array_equal(loaded.calibration.targets, table.target[rows])
+        assert np.allclose(loaded.calibration.predictions, answers.values, rtol=1e-12)
     held = np.mean((answers.lower <= table.target[rows]) & (table.target[rows] <= answers.upper))
     assert 0.9 <= held <= 0.92  # of 60 rows that calibrate, 55 are the 90 % of 61
 

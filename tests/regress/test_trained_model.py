@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from regression_tables import columns, smooth
 from search_cases import seal
-from surrogates import columns, smooth
 
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.models.regressors import MODEL_TYPES
@@ -15,7 +15,7 @@ from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table
-from ordinate.regress.trained_model import load_surrogate, predict_regression
+from ordinate.regress.trained_model import load_regression_model, predict_regression
 from ordinate.regress.tuning import tune_table
 
 SETTINGS = {"models": "svr,kernel_ridge", "trials": 1, "folds": 2, "blend": "always"}
@@ -44,13 +44,13 @@ def fresh(made, tmp_path):
 
 def test_the_winner_is_loaded_by_default_and_predicts_as_it_was_tested(saved):
     root, result = saved
-    surrogate = load_surrogate(root)
-    assert surrogate.name == result.winner.name
-    assert surrogate.unit == "kg"
+    loaded = load_regression_model(root)
+    assert loaded.name == result.winner.name
+    assert loaded.unit == "kg"
     test = result.tests[0]
     features = smooth().features[np.array(test.columns["rows"]) - 1]
-    found = surrogate.predict(features)
-    assert found.values.tolist() == test.columns["predictions"][surrogate.name]
+    found = loaded.predict(features)
+    assert found.values.tolist() == test.columns["predictions"][loaded.name]
     assert found.lower.tolist() == test.columns["lower"]
 
 
@@ -60,7 +60,7 @@ def test_a_frame_is_predicted_by_a_folder_and_a_name(saved):
     x = columns(5, seed=9)[0]
     frame = pandas.DataFrame(x[:, ::-1], columns=["c", "b", "a"])
     for one in result.finalists:
-        expected = load_surrogate(root, one.name).predict(x, 0.2)
+        expected = load_regression_model(root, one.name).predict(x, 0.2)
         found = predict_regression(root, frame, model=one.name, alpha=0.2)
         assert found.rows() == expected.rows()
 
@@ -68,25 +68,27 @@ def test_a_frame_is_predicted_by_a_folder_and_a_name(saved):
 def test_a_blend_is_the_weighted_average_of_its_members(saved):
     root, result = saved
     x = columns(30, seed=9)[0]
-    members = [load_surrogate(root, name).predict(x).values for name in result.winner.members]
+    members = [
+        load_regression_model(root, name).predict(x).values for name in result.winner.members
+    ]
     expected = np.column_stack(members) @ np.array(result.winner.weights)
-    found = load_surrogate(root).predict(x)
+    found = load_regression_model(root).predict(x)
     assert np.allclose(found.values, expected, rtol=0, atol=1e-12)
     assert (found.spread > 0).all()
 
 
 def test_a_smaller_alpha_makes_wider_intervals(saved):
-    surrogate = load_surrogate(saved[0])
+    loaded = load_regression_model(saved[0])
     x = columns(5, seed=9)[0]
-    narrow, wide = (surrogate.predict(x, alpha) for alpha in (0.5, 0.1))
+    narrow, wide = (loaded.predict(x, alpha) for alpha in (0.5, 0.1))
     assert ((wide.upper - wide.lower) > (narrow.upper - narrow.lower)).all()
-    assert surrogate.predict(x).alpha == 0.1
+    assert loaded.predict(x).alpha == 0.1
 
 
 def test_intervals_hold_new_targets_about_as_often_as_promised(tmp_path):
     tune_table(smooth(300), tmp_path, Settings(models="poly_ridge", trials=1, folds=5))
     x, y = columns(4000, seed=5)
-    found = load_surrogate(tmp_path).predict(x)
+    found = load_regression_model(tmp_path).predict(x)
     held = np.mean((found.lower <= y) & (y <= found.upper))
     assert 0.87 < held < 0.94
 
@@ -107,12 +109,12 @@ def test_a_model_that_does_not_say_its_stopping_rows_is_loaded(fresh):
     del about["stopping_rows"]  # as it was written once
     (folder / "description.json").write_text(json.dumps(about))
     seal(folder)
-    assert len(load_surrogate(root).predict([[0.0, 0.0, 0.0]])) == 1
+    assert len(load_regression_model(root).predict([[0.0, 0.0, 0.0]])) == 1
 
 
 def test_rows_of_another_width_are_refused(saved):
     with pytest.raises(BadInput, match=r"takes rows of 3 features \(a, b, c\)"):
-        load_surrogate(saved[0]).predict([[1.0, 2.0]])
+        load_regression_model(saved[0]).predict([[1.0, 2.0]])
 
 
 @pytest.mark.parametrize(
@@ -130,12 +132,12 @@ def test_a_stored_normalisation_that_is_none_is_refused(change):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """One surrogate of each model type, and the blend of them."""
+    """One model of each model type, and the blend of them."""
     root = tmp_path_factory.mktemp("asked")
     small = {"mlp": {"members": 2, "width": 8, "depth": 1, "epochs": 2}}
     fixed = {model_type: small.get(model_type, {}) for model_type in MODEL_TYPES}
     tuned = tune_table(smooth(), root, Settings(models=list(MODEL_TYPES), folds=2, params=fixed))
-    return {one.model_type: load_surrogate(root, one.name) for one in tuned.finalists}
+    return {one.model_type: load_regression_model(root, one.name) for one in tuned.finalists}
 
 
 @pytest.mark.parametrize("model_type", [*MODEL_TYPES, "blend"])
@@ -211,7 +213,7 @@ def test_what_never_varied_in_training_changes_nothing_and_is_told(tmp_path, mod
             models=model_type, folds=2, trials=1, params={model_type: small.get(model_type, {})}
         ),
     )
-    asked = load_surrogate(tmp_path)
+    asked = load_regression_model(tmp_path)
     rows = np.column_stack([x[:4], [7.0, 7.0, 8.0, 7e9]])
     found, plain = asked.predict(rows), asked.predict(table.features[:4])
     assert (found.values == plain.values).all()
@@ -245,7 +247,7 @@ def test_a_forged_description_is_refused_in_words(fresh, key, value):
     root, folder = fresh
     forge(folder, **{key: value})
     with pytest.raises(BadStore, match=r"description\.json|The normalisation|holds no model"):
-        load_surrogate(root)
+        load_regression_model(root)
 
 
 def test_a_normalisation_of_other_features_is_refused(fresh):
@@ -255,7 +257,7 @@ def test_a_normalisation_of_other_features_is_refused(fresh):
     fewer = scaled | {"means": scaled["means"][:2], "stds": scaled["stds"][:2]}
     forge(folder, inputs={"scaled": fewer, "extra": None})
     with pytest.raises(BadStore, match="not about the same features"):
-        load_surrogate(root)
+        load_regression_model(root)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_a_forged_blend_is_refused(saved, tmp_path, values, said):
     shutil.copytree(root, tmp_path / "copy")
     forge(tmp_path / "copy" / "models" / result.winner.name, **values)
     with pytest.raises(BadStore, match=said):
-        load_surrogate(tmp_path / "copy")
+        load_regression_model(tmp_path / "copy")
 
 
 CALIBRATIONS = {
@@ -299,4 +301,4 @@ def test_a_forged_calibration_is_refused(fresh, change):
     np.savez(folder / "calibration.npz", **usual | change)
     seal(folder)
     with pytest.raises(BadStore, match=r"calibration\.npz"):
-        load_surrogate(root)
+        load_regression_model(root)

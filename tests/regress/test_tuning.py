@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from surrogates import columns, open_task, smooth
+from regression_tables import columns, open_task, smooth
 
 from ordinate.errors import BadInput, BadValues
 from ordinate.experiment.workers import WorkerPool
@@ -261,11 +261,11 @@ def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("model_type", ["lightgbm", "hist_boosting", "kernel_ridge"])
 def test_without_folds_the_model_that_was_judged_is_the_one_that_is_saved(tmp_path, model_type):
-    from ordinate.regress.trained_model import load_surrogate
+    from ordinate.regress.trained_model import load_regression_model
 
     table = smooth(120)
     result = tune_table(table, tmp_path, Settings(models=model_type, trials=1, folds=0))
-    saved = load_surrogate(tmp_path, result.winner.name)
+    saved = load_regression_model(tmp_path, result.winner.name)
     rows = split_randomly(table, 0).validation
     judged = np.sort(saved.calibration.predictions)
     assert judged == pytest.approx(np.sort(saved.predict(table.features[rows]).values), abs=1e-12)

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from surrogates import columns, smooth
+from regression_tables import columns, smooth
 
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table

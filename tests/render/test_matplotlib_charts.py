@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn_charts import compare_with_chart
+from hostile_texts import HOSTILE_TEXTS
 from matplotlib.figure import Figure
 
 import ordinate
@@ -51,20 +52,18 @@ MARKS = {
     "nothing": ((), Axis(), ORDERED),
 }
 HOSTILE = [
+    *HOSTILE_TEXTS,
     "$x$",
     "costs $5",
     r"\$ and \input{x}",
     r"$\frac{",
-    "<script>alert(1)</script>",
     "_hidden",
     "",
     " ",
     "\x1b[31m\n",
     "\ud800",
     "שלום עולם",
-    "🎯👩‍👩‍👧",
     "漢字",
-    "x" * 10_000,
 ]
 
 
@@ -193,15 +192,15 @@ def test_ticks_follow_when_a_reader_zooms():
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=lambda x: ascii(x[:12]))
-@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-def test_labels_are_drawn_as_text(tmp_path, label, suffix):
+def test_labels_are_drawn_as_text(tmp_path, label):
     display = draw(make_hostile_chart(label))
     compare_with_chart(display)
     texts = [t for t in display.figure_.findobj(mpl.text.Text) if t.get_text()]
     assert not any(t._preprocess_math(t.get_text())[1] for t in texts)
     assert all(len(t.get_text()) < 200 for t in texts)
-    display.save(tmp_path / f"view.{suffix}")
-    assert (tmp_path / f"view.{suffix}").stat().st_size < 1_000_000
+    for suffix in ("png", "pdf", "svg"):
+        display.save(tmp_path / f"view.{suffix}")
+        assert (tmp_path / f"view.{suffix}").stat().st_size < 1_000_000
 
 
 def test_a_dollar_is_shown_as_it_is(tmp_path):

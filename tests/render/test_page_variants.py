@@ -47,3 +47,9 @@ def test_a_page_has_every_chart_and_every_verdict_once_it_is_unpacked():
     for verdict in result.document().verdicts.values():
         assert escape_text(verdict) in unpacked
     assert len(page.encode()) < LARGEST_EVALUATION
+
+
+def test_variants_of_a_whole_page_are_unpacked_up_to_a_size(monkeypatch):
+    page = "\n".join(render_variants(ELEMENTS, "metric", {}) for _ in range(9))
+    monkeypatch.setattr("ordinate.render.page_variants.MOST_UNPACKED", 200)
+    assert 0 < len(PACKED.findall(unpack_variants(page))) < 9

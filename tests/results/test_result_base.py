@@ -18,7 +18,7 @@ from terminal_drawings import erase_drawings
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
-from ordinate.render import FORMATS_BY_SUFFIX, find_terminal_width, render, svg
+from ordinate.render import FORMATS_BY_SUFFIX, PROVENANCE, find_terminal_width, render, svg
 from ordinate.render.document import format_cell
 from ordinate.render.frames import make_frame
 from ordinate.render.text import measure_width
@@ -69,7 +69,9 @@ def test_each_method_is_its_renderer(name):
     assert result.to_markdown() == render(result, "markdown")
     assert result.to_latex() == render(result, "latex")
     assert result.to_csv() == render(result, "csv")
-    assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict()))
+    plain = json.loads(result.to_json())
+    assert plain.pop(PROVENANCE).keys() >= {"ordinate", "sha256"}
+    assert plain == json.loads(json.dumps(result.to_dict()))
 
 
 @EVERY_REPORT
@@ -187,10 +189,13 @@ def test_what_matplotlib_draws_of_every_view_is_its_data(name):
         assert [row["mark"] for row in records] == [x["mark"] for x in chart.list_records()]
 
 
-def test_half_a_character_is_replaced_in_a_file(tmp_path):
+def test_half_a_character_is_escaped_in_json_and_replaced_in_other_files(tmp_path):
     labels = ["low", "\ud800"]
-    ordinate.evaluate(labels, labels, labels, metrics="mae").save(tmp_path / "report.json")
-    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["scale"] == ["low", "?"]
+    result = ordinate.evaluate(labels, labels, labels, metrics="mae")
+    for suffix in ("json", "md"):
+        result.save(tmp_path / f"report.{suffix}")
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["scale"] == labels
+    assert "\ufffd" in (tmp_path / "report.md").read_text("utf-8")
 
 
 @ALL

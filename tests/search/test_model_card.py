@@ -77,7 +77,8 @@ def test_levels_have_their_table_and_probabilities_their_calibration(finished, c
     (stored,) = json.loads((root / "results/test_predictions.json").read_text())["tests"]
     experiment, model = Experiment.open(root), case.load(root)
     features = {name: experiment.features(name, "test") for name in model.sets}
-    assert np.array_equal(stored["probabilities"], model.predict(features).probabilities)
+    (probabilities,) = stored["probabilities"].values()
+    assert np.array_equal(probabilities, model.predict(features).probabilities)
 
 
 def test_training_and_tests_have_their_sizes(finished, case):

@@ -1,7 +1,7 @@
 """The views of a search have its trials, finalists, tests, screened inputs and curves."""
 
 import pytest
-from surrogates import smooth
+from regression_tables import smooth
 
 from ordinate.regress.settings import Settings
 from ordinate.regress.tuning import tune_table

@@ -86,7 +86,7 @@ def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -
     notes: list[str] = []
     for name in model.sets:
         extractor = load_extractor(experiment, name)
-        data = _read_texts(path, experiment.columns, extractor.columns)
+        data = _read_texts(path, experiment, extractor.columns)
         texts = (data.require_texts(), data.ids, _make_column_getter(data))
         features[name] = DatasetFeatures(
             *(name, data.name, extractor.rows(*texts), extractor.names, "by row order"),
@@ -112,13 +112,16 @@ def _make_column_getter(data: Dataset) -> Callable[[str], list[Any]]:
     return lambda name: list(data.read_column(name))
 
 
-def _read_texts(path: Path, given: DataColumns, own: DataColumns) -> Dataset:
+def _read_texts(path: Path, experiment: Experiment, own: DataColumns) -> Dataset:
     """Read new texts as those of the extractor were read, where nothing else is given."""
+    given = experiment.columns
     delimiter, encoding = given.delimiter or own.delimiter, given.encoding or own.encoding
-    text = given.text
-    if text is None and own.text in read_column_names(str(path), delimiter, encoding):
-        text = own.text
-    columns = replace(given, text=text, delimiter=delimiter, encoding=encoding)
+    names = read_column_names(str(path), delimiter, encoding)
+    text = own.text if given.text is None and own.text in names else given.text
+    # New texts need no ids as those of training had; a column that is named now has to be there.
+    numbered = "id" in experiment.stored_roles and given.id not in names
+    ids = None if numbered else given.id
+    columns = replace(given, text=text, id=ids, delimiter=delimiter, encoding=encoding)
     return read_dataset(path, columns=columns)
 
 

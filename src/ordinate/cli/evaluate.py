@@ -63,6 +63,7 @@ EXAMPLES = """examples:
   ordinate evaluate run.jsonl --gold-file gold.csv --id essay --gold cefr --predicted answer
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
+  ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-when significant
   ordinate evaluate essays.csv --groups writer --second-rater level_2 --error-attribution cem_ord
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
@@ -145,10 +146,7 @@ def run(options: argparse.Namespace) -> int:
 
     with replace_atomically(options.items, force=options.force) as items:
         write_report(options, evaluate)
-    return check_thresholds(
-        (metric, threshold, _find_scores(results[0], metric)[metric.expression].value)
-        for metric, threshold in thresholds
-    )
+    return check_thresholds(options, results[0], thresholds)
 
 
 def _evaluate_files(
@@ -490,11 +488,6 @@ def _parse_threshold(text: str) -> "tuple[Metric, float]":
 
 def _is_of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
-
-
-def _find_scores(result: Any, metric: "Metric") -> Any:
-    """Return the scores, by metric, among which this metric is."""
-    return (result.probabilities if _is_of_probabilities(metric) else result).metrics
 
 
 def _add_missing(metrics: "list[Metric]", required: "list[Metric]") -> "list[Metric]":

@@ -146,10 +146,7 @@ def run(options: argparse.Namespace) -> int:
         return results[0]
 
     write_report(options, evaluate)
-    return check_thresholds(
-        (metric, threshold, _find_scores(results[0], metric)[metric.expression].value)
-        for metric, threshold in thresholds
-    )
+    return check_thresholds(options, results[0], thresholds)
 
 
 def _evaluate_files(
@@ -247,12 +244,6 @@ def _parse_threshold(options: argparse.Namespace, text: str) -> "tuple[Metric, f
         if "alpha" in metric.settings and not metric.options:
             metric = metric.with_options(alpha=_get_alpha(options))
     return metric, value
-
-
-def _find_scores(result: "RegressionEvaluation", metric: "Metric") -> Any:
-    """Return the scores, by metric, among which this metric is."""
-    of_intervals = metric.summary.__name__ == "PredictionIntervals"
-    return result.prediction_intervals if of_intervals else result.metrics
 
 
 def _get_alpha(options: argparse.Namespace) -> float:

@@ -84,10 +84,6 @@ def open_rows(
 
     Options in `not_yet` have no meaning for a database, as those of files have none.
     """
-    from ordinate.cli.database_addresses import connect_database
-    from ordinate.readers.databases import Query
-    from ordinate.readers.tables import LazyTable, open_table
-
     given = DatabaseRows(**collect_given(options, DatabaseRows))
     if (given.sql is None) != (given.query is None):
         raise BadOption("--sql names a database, and --query its rows: give both.")
@@ -104,6 +100,10 @@ def open_rows(
     for name in (*OF_FILES, "items", *not_yet):
         if getattr(options, name, None):
             raise BadOption(f"{format_flag(name)} is for files, not for the rows of a database.")
+    from ordinate.cli.database_addresses import connect_database
+    from ordinate.readers.databases import Query
+    from ordinate.readers.tables import LazyTable, open_table
+
     with connect_database(given.sql) as connection:
         table = open_table(Query(connection, given.query))
         assert isinstance(table, LazyTable)  # noqa: S101 - a query is one

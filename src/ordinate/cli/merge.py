@@ -16,9 +16,9 @@ from ordinate.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ordinate.readers.confusion import ConfusionData
     from ordinate.results import Evaluation
     from ordinate.results.comparison import Comparison
+    from ordinate.summaries.confusion import ConfusionData
 
 EXAMPLES = """examples:
   ordinate merge shard-*.json
@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> "Evaluation | Comparison":
     from ordinate.cli.progress import show_share
-    from ordinate.readers.confusion import ConfusionData
     from ordinate.results import Origin, select_metrics
     from ordinate.results.comparison import Comparison
     from ordinate.results.shards import merge_shards
+    from ordinate.summaries.confusion import ConfusionData
 
     metrics, found = select_metrics(options.metrics), merge_shards(options.shards)
     if isinstance(found, ConfusionData):

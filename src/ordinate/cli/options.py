@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
     from ordinate.readers.panels import PanelData
+    from ordinate.results.base import Result
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
 
@@ -227,6 +228,13 @@ def add_threshold_option(parser: argparse._ActionsContainer) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
+    parser.add_argument(
+        "--fail-when",
+        choices=("worse", "significant"),
+        default="worse",
+        help="worse: the value decides; significant: the whole interval must be worse, and a "
+        "value inside of it is a warning (default: worse)",
+    )
 
 
 def add_metric_file_option(parser: argparse._ActionsContainer) -> None:
@@ -378,9 +386,11 @@ def read_systems(
 
 def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
     """Return the labels that are renamed, and their new names."""
+    if options.map is None:
+        return {}
     from ordinate.scale.declaration_files import read_label_map
 
-    return {} if options.map is None else read_label_map(options.map)
+    return read_label_map(options.map)
 
 
 def parse_scale(options: argparse.Namespace) -> "Scale | None":
@@ -438,15 +448,21 @@ def parse_metric_value(
     return (find_metric(expression) if summary is None else find_metric(expression, summary)), value
 
 
-def check_thresholds(scores: "Iterable[tuple[Metric, float, float]]") -> int:
-    """Return the exit code of metrics, what they have to reach, and their values."""
+def check_thresholds(
+    options: argparse.Namespace, result: "Result", thresholds: "Iterable[tuple[Metric, float]]"
+) -> int:
+    """Return the exit code of metrics and what they have to reach; say which do not."""
+    from ordinate.results.thresholds import compare_with_threshold, find_score
+
     code = 0
-    for metric, threshold, value in scores:
-        equal = math.isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
-        if not (equal or metric.is_better(value, threshold)):
-            shown = "undefined" if math.isnan(value) else f"{value:.6g}"
-            sys.stderr.write(
-                f"ordinate: {metric.expression} is {shown}, worse than {threshold:g}.\n"
-            )
+    for metric, threshold in thresholds:
+        score = find_score(result, metric)
+        if options.fail_when == "worse":
+            score = score.drop_interval()
+        verdict, sentence = compare_with_threshold(score, threshold)
+        if verdict == "worse":
+            sys.stderr.write(f"ordinate: {sentence}\n")
             code = BELOW_THRESHOLD_CODE
+        elif verdict == "inconclusive":
+            sys.stderr.write(f"ordinate: warning: {sentence}\n")
     return code

@@ -75,15 +75,15 @@ def run(options: argparse.Namespace) -> int:
 def _predict_rows(options: argparse.Namespace) -> Any:
     from ordinate.postprocess.conformal_sets import check_alpha
     from ordinate.regress.table import read_features
-    from ordinate.regress.trained_model import load_surrogate
+    from ordinate.regress.trained_model import load_regression_model
 
     if options.alpha is not None:
         check_alpha(options.alpha)
-    surrogate = load_surrogate(options.experiment, options.model)
+    tuned = load_regression_model(options.experiment, options.model)
     features = read_features(
         options.data,
-        surrogate.features,
+        tuned.features,
         delimiter=options.delimiter,
         encoding=options.encoding,
     )
-    return surrogate.predict(features, options.alpha)
+    return tuned.predict(features, options.alpha)

@@ -31,6 +31,7 @@ class Experiment:
     columns: DataColumns
     files: dict[str, tuple[Role, Path]] = field(repr=False)
     declared_scale: str | None = None  # that it was laid out with
+    stored_roles: frozenset[str] = frozenset()  # of the columns that it was laid out with
     _read: dict[str, Dataset] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -51,7 +52,8 @@ class Experiment:
         stored = _read_settings(home)
         given, usual = columns or DataColumns(), stored.pop("scale", None)
         known = {name: x for name, x in stored.items() if getattr(given, name) is None}
-        return cls(home, base, replace(given, **known), _find_data_files(home), usual)
+        columns = replace(given, **known)
+        return cls(home, base, columns, _find_data_files(home), usual, frozenset(known))
 
     @property
     def training(self) -> list[str]:

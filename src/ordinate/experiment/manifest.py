@@ -32,7 +32,7 @@ class _EarlierVersion(BadStore):
 class Manifest:
     """What a folder of files is, which command wrote it from which data, each file's hash."""
 
-    artifact: str  # model, surrogate, features, extractor
+    artifact: str  # model, features, extractor
     name: str
     config: dict[str, Any]
     data: dict[str, str]  # fingerprints by name

@@ -203,7 +203,7 @@ def _import_safetensors() -> Any:
     try:
         import safetensors.torch
     except ImportError:
-        line = "pip install 'ordinate[surrogate]'"
+        line = "pip install 'ordinate[regression]'"
         raise MissingExtra(f"Networks are stored by safetensors: {line}") from None
     return safetensors.torch
 

@@ -12,7 +12,7 @@ from ordinate.experiment.stored_json import at_least, decode
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
-ADVICE = "Train the surrogate again."
+ADVICE = "Train the model again."
 CONSTANT_TOLERANCE = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
 # of the largest value of a column: if it varies by no more, it is constant
 ROUNDING_TOLERANCE = 1e-12
@@ -80,7 +80,7 @@ class FeatureTargetScaler:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the normalisation of a stored surrogate."""
+        """Return the normalisation of a stored model."""
         found = decode(stored, _StoredScaler, "The normalisation", advice=ADVICE)
         means, stds = np.array(found["means"], float), np.array(found["stds"], float)
         if means.shape != stds.shape:

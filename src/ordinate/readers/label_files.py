@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from ordinate.readers.columns import ItemColumns
-from ordinate.readers.confusion import ConfusionData, ConfusionReader
+from ordinate.readers.confusion import ConfusionReader
 from ordinate.readers.file_formats import Watch, open_sources
 from ordinate.readers.item_query import FileItems, QueryPlanner
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.scale import Scale
+from ordinate.summaries.confusion import ConfusionData
 from ordinate.summaries.tabulation import MissingPolicy
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ordinate.readers.cells import CountedCells, number_subgroups
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.columns import ROLES
-from ordinate.readers.confusion import ConfusionData, ConfusionReader
+from ordinate.readers.confusion import ConfusionReader
 from ordinate.readers.expressions import (
     COUNT,
     Aggregate,
@@ -47,6 +47,7 @@ from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.scale.labels import is_missing
+from ordinate.summaries.confusion import ConfusionData
 from ordinate.summaries.probabilities import make_row_error, match_columns_to_levels
 from ordinate.summaries.probability_bins import Events
 from ordinate.summaries.reliability import (

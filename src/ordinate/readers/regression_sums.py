@@ -25,7 +25,6 @@ from ordinate.readers.expressions import (
 from ordinate.readers.items import CLUSTER, NTH, SUBGROUP, ItemSource, Table, has_weight
 from ordinate.readers.numeric_cells import GUESS, HIGH, LOW, TARGET, TIMES, USABLE
 from ordinate.readers.regression_keys import FEW_KEYS, SPOT, RegressionKeys, Spots
-from ordinate.readers.regression_pooling import ErrorHistogram, ItemSummaries, RegressionPool
 from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
 from ordinate.summaries.regression import (
     BIN_GROWTH,
@@ -38,6 +37,7 @@ from ordinate.summaries.regression import (
     Moments,
     compute_bin_size,
 )
+from ordinate.summaries.regression_pooling import ErrorHistogram, ItemSummaries, RegressionPool
 
 Array = NDArray[Any]
 MOST_GROUPS = 1 << 12  # groups that have a histogram each

@@ -4,18 +4,22 @@ from ordinate.regress.search_comparison import compare_searches
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split, split_by_group, split_by_shift, split_table
 from ordinate.regress.table import Table, make_table, read_table
-from ordinate.regress.trained_model import Surrogate, load_surrogate, predict_regression
+from ordinate.regress.trained_model import (
+    RegressionModel,
+    load_regression_model,
+    predict_regression,
+)
 from ordinate.regress.tuning import tune_regression, tune_table
 from ordinate.search.tuning_result import TuningResult
 
 __all__ = [
+    "RegressionModel",
     "Settings",
     "Split",
-    "Surrogate",
     "Table",
     "TuningResult",
     "compare_searches",
-    "load_surrogate",
+    "load_regression_model",
     "make_table",
     "predict_regression",
     "read_table",

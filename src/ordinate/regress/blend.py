@@ -100,7 +100,7 @@ def _minimize_on_simplex(gram: Floats) -> Floats:
     try:
         from scipy.optimize import nnls
     except ImportError:
-        raise MissingExtra("Blending needs SciPy: pip install 'ordinate[surrogate]'") from None
+        raise MissingExtra("Blending needs SciPy: pip install 'ordinate[regression]'") from None
 
     size = len(gram)
     scale = float(np.trace(gram)) / size

@@ -85,7 +85,7 @@ class Lattice:
 
     @classmethod
     def from_list(cls, stored: Any, width: int) -> Self:
-        """Return the lattice of a stored surrogate of so many features."""
+        """Return the lattice of a stored model of so many features."""
         try:
             columns = [np.sort(np.array(column, float).reshape(-1)) for column in stored]
             lattice = cls(tuple(values for values in columns if np.isfinite(values).all()))

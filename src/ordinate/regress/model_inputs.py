@@ -71,7 +71,7 @@ class ModelInputs:
     def from_dict(
         cls, stored: Mapping[str, Any], *, load_extra: Callable[[Any, int], ExtraFeature]
     ) -> Self:
-        """Return the inputs of a stored surrogate; `load_extra` takes plain values and a width."""
+        """Return the inputs of a stored model; `load_extra` takes plain values and a width."""
         scaled = FeatureTargetScaler.from_dict(stored.get("scaled") or {})
         values = stored.get("extra")
         return cls(scaled, None if values is None else load_extra(values, len(scaled.means)))

@@ -131,7 +131,7 @@ def stack_member_spreads(members: Sequence[IntervalCalibration]) -> Floats:
 
 
 def load_calibration(folder: Path, name: str = CALIBRATION_FILE) -> IntervalCalibration:
-    """Return the rows that calibrate a surrogate, once they are what such rows are."""
+    """Return the rows that calibrate a model, once they are what such rows are."""
     try:
         found = IntervalCalibration.load(folder, name)
         columns = [found.targets, found.predictions]

@@ -1,4 +1,4 @@
-"""The table that a surrogate learns from: numbers of features, a target, and groups of rows."""
+"""The table of a regression model: numbers of features, a target, and groups of rows."""
 
 import hashlib
 import json

@@ -45,7 +45,7 @@ from ordinate.regress.splits import (
     split_table,
 )
 from ordinate.regress.table import Table
-from ordinate.regress.trained_model import load_surrogate
+from ordinate.regress.trained_model import load_regression_model
 from ordinate.regress.tuning_report import RegressionReport, TableSummary
 from ordinate.render.estimates import format_with_unit
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
@@ -458,7 +458,8 @@ class RegressionTask(Task):
         features, targets = table.features[rows], table.target[rows]
         groups = None if table.groups is None else table.groups[rows]
         predicted = {
-            one.name: load_surrogate(self.root, one.name).predict(features) for one in finalists
+            one.name: load_regression_model(self.root, one.name).predict(features)
+            for one in finalists
         }
         columns = {one: predictions.values for one, predictions in predicted.items()}
         won = predicted[winner.name]
@@ -508,7 +509,7 @@ class RegressionTask(Task):
         for one in selection.candidates:
             if one is not None:
                 name = self.name_model(one.candidate)
-                ((model, _),) = load_surrogate(self.root, name).models
+                ((model, _),) = load_regression_model(self.root, name).models
                 notes += [f"{one.candidate.model_type}: {note}" for note in model.notes]
         return notes
 

@@ -1,4 +1,4 @@
-"""Saved surrogates: read with care, and asked for predictions with their intervals."""
+"""Saved regression models: read with care, and asked for predictions with their intervals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ def _describe_rows(where: NDArray[np.bool_]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Surrogate:
-    """A saved surrogate: a model, or a blend of several, with what calibrates its intervals."""
+class RegressionModel:
+    """A saved regression model: one, or a blend of several, with what calibrates its intervals."""
 
     name: str
     config: Mapping[str, Any]
@@ -230,11 +230,11 @@ def predict_regression(
     if alpha is not None:
         check_alpha(alpha)
     home = folder.folder if isinstance(folder, TuningResult) else folder
-    surrogate = load_surrogate(home, model)
-    return surrogate.predict(read_features(data, surrogate.features), alpha)
+    tuned = load_regression_model(home, model)
+    return tuned.predict(read_features(data, tuned.features), alpha)
 
 
-def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
+def load_regression_model(root: Path | str, name: str | None = None) -> RegressionModel:
     """Return a saved model by its name or how its name alone begins; else the latest winner."""
     home = Path(root)
     called = resolve_model_name(home, name)
@@ -248,7 +248,7 @@ def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
         if own["model"] == BLEND or own["features"] != config["features"]:
             raise BadStore(f"{folder} is no member of {called}: it has other features.")
         models.append(_load_model(folder, own))
-    return Surrogate(called, config, calibration, tuple(models))
+    return RegressionModel(called, config, calibration, tuple(models))
 
 
 def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, ModelInputs]:
@@ -281,7 +281,7 @@ def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalib
     return dict(blend), load_calibration(folder), folder
 
 
-class _StoredSurrogate(TypedDict):
+class _StoredBase(TypedDict):
     model: str
     features: Annotated[list[str], DISTINCT]
     target: str
@@ -289,12 +289,12 @@ class _StoredSurrogate(TypedDict):
     alpha: Annotated[float, Check("between 0 and 1", lambda alpha: 0.0 < alpha < 1.0)]
 
 
-class _StoredModel(_StoredSurrogate):
+class _StoredModel(_StoredBase):
     inputs: dict[str, Any]
     params: dict[str, Any]
 
 
-class _StoredBlend(_StoredSurrogate):
+class _StoredBlend(_StoredBase):
     members: Annotated[list[str], DISTINCT]
     weights: Annotated[
         list[Annotated[float, at_least(0.0), at_most(1.0)]],

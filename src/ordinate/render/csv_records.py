@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+# Without these, a terminal that shows the file is driven by nothing in it.
+CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - set(map(ord, "\t\n\r")), "\ufffd")
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
 
 
@@ -24,7 +26,7 @@ def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
 
 
 def escape_formula(value: Any) -> Any:
-    """Return a value that a spreadsheet shows and does not run.
+    """Return a value that a spreadsheet shows and does not run, nor does a terminal.
 
     >>> escape_formula("=1+1"), escape_formula("-2"), escape_formula(float("nan"))
     ("'=1+1", '-2', None)
@@ -35,6 +37,7 @@ def escape_formula(value: Any) -> Any:
         return value
     if value.startswith(FORMULA_PREFIXES) and not _is_number(value):
         value = "'" + value
+    value = value.translate(CONTROLS)
     return value.replace("\r\n", "\n").replace("\r", "\n")  # which csv knows to quote
 
 

@@ -93,6 +93,9 @@ class _PageReader(HTMLParser):
     def handle_decl(self, decl: str) -> None:
         self._add(f"<!{decl}>")
 
+    def unknown_decl(self, data: str) -> None:
+        self._add(f"<![{data}]>")  # a drawing may have a text in CDATA
+
     def handle_pi(self, data: str) -> None:
         self._add(f"<?{data}>")
 

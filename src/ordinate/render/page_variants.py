@@ -4,18 +4,15 @@ A page has a view of each of many metrics. The first one stands in it as it is; 
 page (`page.js`) unpacks another one where that is chosen.
 """
 
-import base64
-import binascii
 import json
 import re
-import zlib
 from collections.abc import Collection, Iterable, Mapping
 
 from ordinate.render.html import escape_text
+from ordinate.render.packed_text import MOST_UNPACKED, pack_text, unpack_text
 
 PACKED_TYPE = "application/x-ordinate-variants"
 PACKED = re.compile(rf'<script type="{PACKED_TYPE}">([\w+/=]*)</script>')
-MOST_UNPACKED = 256_000_000  # bytes of the variants of one element
 NONE_TEXT = {"metric": "Undefined by this metric."}
 
 
@@ -55,8 +52,7 @@ def _render_variant(name: str, element: str) -> str:
 
 def _pack(elements: dict[str, str]) -> str:
     """Return elements by their names as compressed JSON, which no browser runs or shows."""
-    packed = base64.b64encode(zlib.compress(json.dumps(elements).encode(), 9)).decode()
-    return f'<script type="{PACKED_TYPE}">{packed}</script>'
+    return f'<script type="{PACKED_TYPE}">{pack_text(json.dumps(elements))}</script>'
 
 
 def unpack_variants(page: str) -> str:
@@ -66,16 +62,18 @@ def unpack_variants(page: str) -> str:
     >>> "0.1" in page, "0.1" in unpack_variants(page)
     (False, True)
     """
-    return PACKED.sub(_unpack, page)
+    room = MOST_UNPACKED
 
+    def unpack(packed: re.Match[str]) -> str:
+        nonlocal room
+        try:
+            text = unpack_text(packed[1], room)
+            elements = json.loads(text)
+        except (ValueError, RecursionError):
+            return packed[0]
+        room -= len(text)
+        if not isinstance(elements, dict):
+            return packed[0]
+        return "\n".join(_render_variant(name, str(x)) for name, x in elements.items())
 
-def _unpack(packed: re.Match[str]) -> str:
-    try:
-        reader = zlib.decompressobj()
-        text = reader.decompress(base64.b64decode(packed[1], validate=True), MOST_UNPACKED)
-        elements = json.loads(text)
-    except (binascii.Error, zlib.error, ValueError):
-        return packed[0]
-    if not reader.eof or not isinstance(elements, dict):
-        return packed[0]
-    return "\n".join(_render_variant(name, str(x)) for name, x in elements.items())
+    return PACKED.sub(unpack, page)

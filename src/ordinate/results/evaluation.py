@@ -11,7 +11,7 @@ from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
-from ordinate.readers.confusion import ConfusionData, count_table
+from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import LazyTable
@@ -60,6 +60,7 @@ from ordinate.results.metric_scores import (
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.confusion import ConfusionData
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:

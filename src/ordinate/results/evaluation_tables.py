@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NoItems
-from ordinate.readers.confusion import ConfusionData, EncodedCells
 from ordinate.results.given_columns import GivenColumns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.confusion import ConfusionData, EncodedCells
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import (
     DROP_HINT,

@@ -23,14 +23,15 @@ from ordinate.metrics.catalogue import SUMMARY_TYPES, get_summary_type
 from ordinate.render import Document, Grid, StoreText
 from ordinate.render.charts import Chart
 from ordinate.render.document import Variants
+from ordinate.render.packed_text import pack_text
 from ordinate.results.base import SCHEMA, Record, Result, to_json_label
 from ordinate.scale import Scale
 from ordinate.summaries import Summary
 
 VERSION = version("ordinate")
 TAG = "$"  # the key of what is no plain value: says what it is
-LARGEST_MADE_OF = 200_000  # letters that a report carries; more stand in a file beside it
-MOST_RESAMPLES = 1_000_000  # that a report may ask for
+LARGEST_MADE_OF = 200_000  # letters that a report carries, packed if need be; more have a file
+MOST_RESAMPLES = 100_000  # that a report may ask for
 CALL, ARRAY, MAPPING, NUMBER = "call", "array", "mapping", "number"
 
 # Results are made by these functions, which are pure.
@@ -133,6 +134,8 @@ def describe_provenance(result: Result, store: StoreText | None = None) -> Recor
     stored: Record
     if len(text) <= LARGEST_MADE_OF:
         stored = {"made_of": json.loads(text)}
+    elif len(packed := pack_text(text)) <= LARGEST_MADE_OF:  # most sums of probabilities are 0
+        stored = {"packed": packed}
     elif store is not None:
         stored = {"file": store(text)}
     else:

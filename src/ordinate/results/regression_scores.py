@@ -1,4 +1,4 @@
-"""What the predictions of a surrogate are worth, in their unit and on the normalised scale."""
+"""What the predictions of a regressor are worth, in their unit and on the normalised scale."""
 
 from dataclasses import dataclass
 from typing import Any, Self

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, OrdinateError
-from ordinate.readers.confusion import ConfusionData
 from ordinate.readers.panels import PanelData
 from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.confusion import ConfusionData
 
 SCHEMA = "ordinate-shard/1"
 Data = ConfusionData | PanelData

@@ -15,6 +15,7 @@ from ordinate.errors import BadInput, OrdinateError, UnknownMetric, shorten
 from ordinate.render import PROVENANCE, Document, Grid, render
 from ordinate.render.estimates import format_count, join_names
 from ordinate.render.html_tokens import PageContent, Token, read_page
+from ordinate.render.packed_text import unpack_text
 from ordinate.results.base import SCHEMA, Record, Result, Serializable
 from ordinate.results.provenance import (
     CARRIED,
@@ -29,6 +30,8 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 DATA = "data of the page"
 NOTHING = object()  # stands in for what only one of two reports has
 BESIDE = re.compile(r"[^/\\\x00]+\.[0-9a-f]{16}\.json")  # the name of a file, and no path
+VERSION_NAME = re.compile(r"[\w.+-]{1,40}")  # as it stands on a page: never markup
+LARGEST_FILE = 256_000_000  # bytes of a report, and of what stands beside it
 MOST_SHOWN = 20  # differences in the report for people
 LONGEST_SHOWN = 60  # letters of one of them
 MOST_UNMATCHED = 4_000  # parts of two pages that are matched one by one
@@ -141,6 +144,8 @@ def verify(path: str | Path) -> Verification:
         return _verify_text(_read_text(Path(path)), Path(path))
     except BadInput as problem:
         raise BadInput(f"{shorten(name)} cannot be verified: {problem}") from None
+    except RecursionError:
+        raise BadInput(f"{shorten(name)} cannot be verified: it is nested too deeply.") from None
 
 
 def _verify_text(text: str, path: Path) -> Verification:
@@ -181,9 +186,21 @@ def read_json(text: str) -> Any:
     [0.1, '0.10', '1e999']
     """
     try:
-        return json.loads(text, parse_float=_parse_number, parse_constant=str)
+        return json.loads(
+            text, parse_float=_parse_number, parse_constant=str, object_pairs_hook=_refuse_repeats
+        )
     except (ValueError, RecursionError) as problem:
         raise BadInput(f"its JSON is damaged or cut off: {problem}.") from None
+
+
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> Record:
+    """Return an object of JSON, in which no key stands twice: readers would see one of them."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shorten(twice)} stands twice in one object")
+    return found
 
 
 def _parse_number(text: str) -> float | str:
@@ -193,11 +210,16 @@ def _parse_number(text: str) -> float | str:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= LARGEST_FILE else b""
+        text = content.decode()
     except OSError as problem:
         raise BadInput(f"{problem.strerror}.") from None
     except ValueError:
         raise BadInput("it is no text.") from None
+    if size > LARGEST_FILE:
+        raise BadInput(f"it has {size:,} bytes, and a report has {LARGEST_FILE:,} at most.")
+    return text
 
 
 @dataclass(frozen=True)
@@ -261,6 +283,8 @@ def _check_provenance(found: Any) -> Record:
     """Return what a report says about how it was made, if it says so."""
     if not isinstance(found, dict):
         raise BadInput("it does not say what it is made of: no report of Ordinate, or cut off.")
+    if not VERSION_NAME.fullmatch(str(found.get("ordinate"))):
+        raise BadInput("it does not say which version of Ordinate made it.")
     if "left_out" in found:
         raise BadInput(
             f"it does not carry what it is made of ({found['left_out']}). Write it to a file."
@@ -272,6 +296,8 @@ def _load_made_of(provenance: Record, path: Path) -> Any:
     """Return what a report is made of, which may stand in a file beside it."""
     if "made_of" in provenance:
         return provenance["made_of"]
+    if isinstance(packed := provenance.get("packed"), str):
+        return read_json(_unpack(packed))
     beside = provenance.get("file")
     if not isinstance(beside, str) or not BESIDE.fullmatch(beside):
         raise BadInput("it does not say what it is made of.")
@@ -279,6 +305,13 @@ def _load_made_of(provenance: Record, path: Path) -> Any:
     if not other.is_file():
         raise BadInput(f"what it is made of stands in {beside}, which is not beside it.")
     return read_json(_read_text(other))
+
+
+def _unpack(packed: str) -> str:
+    try:
+        return unpack_text(packed)
+    except ValueError as problem:
+        raise BadInput(f"what it is made of cannot be unpacked: {problem}.") from None
 
 
 def load_report(path: Path) -> Result:
@@ -296,12 +329,12 @@ def load_report(path: Path) -> Result:
 def _make_again(made_of: Any, form: str) -> str:
     """Return the report, whatever stands in a file that anybody may have changed."""
     result = _make_result(made_of)
-    with _explain_damage():
+    with _explain_damage(), np.errstate(all="ignore"):
         return render(result, form).encode(errors="replace").decode()
 
 
 def _make_result(made_of: Any) -> Result:
-    with _explain_damage():
+    with _explain_damage(), np.errstate(all="ignore"):
         result = load_value(made_of)
         if not isinstance(result, Result):
             raise BadInput("it is made of no result.")

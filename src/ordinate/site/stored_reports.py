@@ -26,7 +26,6 @@ from ordinate.site.reported_values import ReportedValue, get_kind, list_values
 
 ARTIFACT = "site"  # in the manifest of a site
 SUFFIXES = (".json", ".html")
-LARGEST_FILE = 256_000_000  # bytes of a report
 
 
 @dataclass(frozen=True)
@@ -121,9 +120,6 @@ def _name_within(path: Path, folder: Path) -> str:
 
 
 def _read_file(path: Path, name: str) -> StoredReport:
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise BadInput(f"it has {size:,} bytes, and a report has {LARGEST_FILE:,} at most.")
     result = load_report(path)
     return _describe_report(path, name, to_plain(result.to_dict()), result)
 

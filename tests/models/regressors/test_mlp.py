@@ -119,7 +119,7 @@ def test_nothing_is_predicted_before_it_is_learned():
 def test_torch_missing_names_the_extra(monkeypatch):
     monkeypatch.setattr("ordinate.models.base.find_spec", lambda _: None)
     assert importlib.util.find_spec("torch") is not None
-    with pytest.raises(MissingExtra, match=r"pip install 'ordinate\[surrogate\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'ordinate\[regression\]'"):
         create_regressor("mlp")
 
 

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import optuna
 import pytest
+from regression_tables import write
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVR
-from surrogates import write
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
 from ordinate.experiment.workers import limit_to_one_thread
@@ -486,7 +486,7 @@ def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
     table = write(tmp_path / "data.csv", 30)
     ran = hidden([library], table, "--target", "y", "--models", "mlp", "-e", tmp_path / "out")
     assert ran.returncode == 2
-    assert f"need {library}: pip install 'ordinate[surrogate]'" in ran.stderr
+    assert f"need {library}: pip install 'ordinate[regression]'" in ran.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""Saved surrogates: the same predictions again, and nothing forged is opened."""
+"""Saved regressors: the same predictions again, and nothing forged is opened."""
 
 import io
 import json

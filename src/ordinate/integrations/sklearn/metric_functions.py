@@ -7,7 +7,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from ordinate.integrations.sklearn.scoring import score_probabilities
+from ordinate.integrations.model_outputs import score_probabilities
 from ordinate.metrics import find_metric
 from ordinate.results import score
 from ordinate.scale import Scale, resolve_scale

@@ -27,7 +27,7 @@ class Regressor(Model):
     none), `stopped` tells that `progress` asked for an end, `curve` has (step, validation RMSE).
     """
 
-    install: ClassVar[str] = "pip install 'ordinate[surrogate]'"
+    install: ClassVar[str] = "pip install 'ordinate[regression]'"
     iterative: ClassVar[bool] = False  # whether fit calls progress callback on the way
     resumable: ClassVar[bool] = False  # whether fit keeps checkpoints, and goes on from them
     _stored: ClassVar[Any] = StoredRegressor

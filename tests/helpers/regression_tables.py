@@ -1,4 +1,4 @@
-"""Small tables with a known law, for tests of surrogates."""
+"""Small tables with a known law, for tests of regression models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,0 +1,87 @@
+"""The pages of a site: they work from disk, ask for nothing beyond it, and fit every screen."""
+
+import json
+
+import pytest
+from page_browser import PHONE, WIDE
+from report_folders import GOLD, SHIFTED, evaluate, save_report
+
+import ordinate
+from ordinate.site import write_site
+from ordinate.site.site_folder import PAGES
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A site over evaluations of two days, a comparison, and a file that is no report."""
+    home = tmp_path_factory.mktemp("site")
+    save_report(evaluate(SHIFTED), home / "reports" / "first.json")
+    save_report(evaluate(GOLD[::-1]), home / "reports" / ("long" * 40 + ".json"), 1)
+    compared = ordinate.compare(
+        GOLD, {"good": SHIFTED, "x" * 300: GOLD}, "cefr", metrics="mae,accuracy", resamples=100
+    )
+    save_report(compared, home / "reports" / "second.html", 2)
+    (home / "reports" / "broken.json").write_text('{"schema": 1')
+    write_site(home / "reports", home / "site")
+    return home / "site"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_a_site_logs_nothing_stays_in_it_and_fits_the_screen(name, browser, site):
+    for width in (WIDE, PHONE):
+        browser.open(site / name, width=width)
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert browser.list_messages() == []
+        asked = {url for url in browser.list_requests() if not url.startswith("data:")}
+        assert (site / name).as_uri() in {url.partition("#")[0] for url in asked}
+        assert {url for url in asked if not url.startswith(site.as_uri())} == set()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_in_a_site(name, browser, site, axe):
+    browser.open(site / name)
+    browser.run(axe)
+    found = browser.run(
+        "return axe.run(document, { iframes: false }).then((x) => x.violations.map("
+        "(rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))"
+    )
+    assert [x for x in found if x[0] in {"serious", "critical"}] == []
+
+
+READ = """
+return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
+  [...row.cells].map((cell) => cell.textContent)), location.hash,
+  [...document.querySelectorAll('iframe')].map((frame) => frame.getAttribute('src'))];
+"""
+
+
+def test_two_reports_are_chosen_compared_and_shown(browser, site):
+    browser.open(site / "compare.html")
+    listed = json.loads(browser.run("return document.querySelector('#reports').textContent"))
+    paths = [report["path"] for report in listed]
+    first, second = paths.index("first.json"), paths.index("long" * 40 + ".json")
+    for name, k in (("first", first), ("second", second)):
+        browser.run(
+            "const select = document.getElementById(arguments[0]); select.value = arguments[1];"
+            "select.dispatchEvent(new Event('change'));",
+            name,
+            str(k),
+        )
+    rows, address, frames = browser.run(READ)
+    values = [{x["metric"]: x["value"] for x in listed[k]["values"]} for k in (first, second)]
+    assert len(rows) == len(values[0])
+    for metric, _, before, after, difference, side in rows:
+        expected = [x[metric] for x in values]
+        assert float(before.split(" ")[0]) == pytest.approx(expected[0], abs=5e-4)
+        assert float(after.split(" ")[0]) == pytest.approx(expected[1], abs=5e-4)
+        assert float(difference) == pytest.approx(expected[1] - expected[0], abs=5e-4)
+        assert side == "worse"
+    assert frames == [listed[first]["page"], listed[second]["page"]]
+    assert address == f"#{listed[first]['id']},{listed[second]['id']}"
+    titles = []
+    for k in range(2):
+        browser.driver.switch_to.frame(k)
+        titles.append(browser.run("return document.querySelector('h1').textContent"))
+        browser.driver.switch_to.default_content()
+    assert titles == ["60 items on A1 < A2 < B1 < B2 < C1 < C2"] * 2
+    assert browser.list_messages() == []
