@@ -91,9 +91,8 @@ def _ask(question: "Question") -> Any:
         if not line:
             raise BadOption(UNANSWERED)
         said = line.strip().lower().replace("_", "-")
-        numbers = map(str, range(1, len(names) + 1))
-        for number, name, answer in zip(numbers, names, question.meanings, strict=True):
-            if said in {number, name}:
+        for number, (name, answer) in enumerate(zip(names, question.meanings, strict=True)):
+            if said in {str(number + 1), name}:
                 return answer
 
 
