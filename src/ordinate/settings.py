@@ -73,6 +73,8 @@ class DeclaredSetting:
             return
         if self.choices:
             check_choice(self.name, value, self.choices)
+        elif self.value_type is bool:
+            check_boolean(self.name, value)
         elif self.value_type is int:
             check_integer(self.name, value, self.setting.least, self.setting.most)
         elif self.value_type is float:
@@ -170,6 +172,15 @@ def check_number(name: str, value: Any, least: float, most: float) -> None:
         bounds = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
         bounds = bounds or (f" of at least {least:g}" if math.isfinite(least) else "")
         raise BadOption(f"{format_flag(name)} takes a finite number{bounds}, not {shorten(value)}.")
+
+
+def check_boolean(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    >>> check_boolean("nested", False)
+    """
+    if not isinstance(value, bool):
+        raise BadOption(f"{format_flag(name)} takes True or False, not {shorten(value)}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

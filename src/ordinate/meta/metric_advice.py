@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
-from ordinate.errors import BadOption, shorten
+from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.interval_methods import choose_interval_method
 from ordinate.meta.advice_rules import (
@@ -102,13 +102,6 @@ def _check_answers(answers: Answers) -> None:
     """Refuse answers that are none, and levels with an order of which too little is said."""
     for one in list_settings(advise):
         one.check(answers[one.name])
-        said = answers[one.name]
-        if (
-            one.value_type is bool
-            and not isinstance(said, bool)
-            and not (said is None and one.optional)
-        ):
-            raise BadOption(f"{one.flag} takes True or False, not {shorten(said)}.")
     if lacking := list_open_questions(answers):
         flags = join_names(format_flag(question.name) for question in lacking)
         raise BadOption(f"The advice needs {flags} as well.")
@@ -343,9 +336,15 @@ def _describe_metric(metric: Metric) -> str:
 def format_citation(reference: str) -> str:
     """Return the authors and the year of a reference.
 
+<<<<<<< HEAD
     >>> format_citation("Cohen (1968). Weighted kappa.")
     'Cohen, 1968'
     >>> format_citation("Kumar, Liang, Ma (2019). Calibration.")
+=======
+    >>> format_citation("Cohen (1968). Weighted kappa: nominal scale agreement.")
+    'Cohen, 1968'
+    >>> format_citation("Kumar, Liang, Ma (2019). Verified uncertainty calibration.")
+>>>>>>> advise
     'Kumar et al., 2019'
     """
     authors, _, rest = reference.partition(" (")
