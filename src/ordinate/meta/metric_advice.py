@@ -336,15 +336,9 @@ def _describe_metric(metric: Metric) -> str:
 def format_citation(reference: str) -> str:
     """Return the authors and the year of a reference.
 
-<<<<<<< HEAD
-    >>> format_citation("Cohen (1968). Weighted kappa.")
-    'Cohen, 1968'
-    >>> format_citation("Kumar, Liang, Ma (2019). Calibration.")
-=======
     >>> format_citation("Cohen (1968). Weighted kappa: nominal scale agreement.")
     'Cohen, 1968'
     >>> format_citation("Kumar, Liang, Ma (2019). Verified uncertainty calibration.")
->>>>>>> advise
     'Kumar et al., 2019'
     """
     authors, _, rest = reference.partition(" (")
