@@ -82,8 +82,8 @@ def _ask(question: "Question") -> Any:
     """Ask until an answer is one of the question's: its number or its name."""
     names = _list_answers(question)
     sys.stderr.write(f"\n{question.text}\n")
-    for number, (name, meaning) in enumerate(zip(names, question.meanings.values(), strict=True)):
-        sys.stderr.write(f"  {number + 1}  {name}: {meaning}\n")
+    for place, (name, meaning) in enumerate(zip(names, question.meanings.values(), strict=True)):
+        sys.stderr.write(f"  {place + 1}  {name}: {meaning}\n")
     while True:
         sys.stderr.write(f"1 to {len(names)}: ")
         sys.stderr.flush()
