@@ -22,6 +22,7 @@ RNG = np.random.default_rng(2)
 
 @pytest.mark.filterwarnings("ignore")  # of PyTorch's loader, that there is no device to pin for
 def test_a_trainer_reports_the_metrics_of_its_predictions(tmp_path):
+    pytest.importorskip("accelerate", reason="the trainer of transformers needs accelerate")
     torch.manual_seed(1)
     size = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
     config = BertConfig(vocab_size=20, intermediate_size=8, num_labels=3, id2label=NAMES, **size)

@@ -233,8 +233,8 @@ def add_threshold_option(parser: argparse._ActionsContainer) -> None:
         "--fail-when",
         choices=("worse", "significant"),
         default="worse",
-        help="worse: the value decides; significant: the whole interval must be worse, and a "
-        "value inside of it is a warning (default: worse)",
+        help="if the value is worse, or only if the whole interval is, with a "
+        "warning where it is not (default: worse)",
     )
 
 
