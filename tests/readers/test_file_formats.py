@@ -7,7 +7,7 @@ import random
 
 import duckdb
 import pytest
-from command import run
+from command import read_values, run
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -70,7 +70,7 @@ def answer(command, path, out):
     words = [word.format(path, out=out) for word in COMMANDS[command]]
     ran = run(*words, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
-    found = json.loads(ran.out)
+    found = read_values(ran.out)
     for key in ("source", "data", "run", "winner", "models", "name"):
         found.pop(key, None)
     return found

@@ -11,6 +11,7 @@ import re
 import pytest
 from verified_reports import MAKERS, change_digit, make
 
+from ordinate.errors import BadInput
 from ordinate.render import render
 from ordinate.render.html_tokens import read_page
 from ordinate.render.packed_text import pack_text, unpack_text
@@ -56,6 +57,14 @@ def change_digits(text, places):
     return "".join(letters)
 
 
+def is_found(after, before):
+    """Tell whether a change is seen: as a difference, or as a key that stands twice now."""
+    try:
+        return bool(compare_reports(after, before))
+    except BadInput as problem:
+        return "stands twice" in str(problem)
+
+
 def test_every_number_that_a_page_shows_is_compared(kind):
     page = unpack_variants(render(make(kind), "html"))
     shown = CODE.sub(lambda code: "~" * len(code[0]), page)
@@ -79,7 +88,7 @@ def test_every_number_of_json_is_compared(kind):
     assert changed > 20
     for key in {x[0]: x for x in PIECE.finditer(text) if x[1]}.values():
         for place in (key.start() + x.end() - 1 for x in re.finditer(r"\d+", key[0])):
-            assert compare_reports(change_digit(text, place), text)
+            assert is_found(change_digit(text, place), text)
 
 
 def test_numbers_of_the_data_and_of_the_variants_of_a_page_are_compared(kind):
@@ -108,7 +117,7 @@ def test_every_number_that_is_carried_is_read_and_has_a_part_in_the_checksum(kin
         assert len(compare_reports(after, before)) == len(places)
     numbers = [x for x in pieces if NUMBER.search(x[0])]
     for piece in RANDOM.sample(numbers, min(len(numbers), 20)):
-        place = piece.start() + NUMBER.search(piece[0]).start()
+        place = piece.start() + NUMBER.search(piece[0]).end() - 1
         changed = read_json(change_digit(text, place))
         assert compute_checksum(provenance, changed) != provenance["sha256"]
     for name in ("ordinate", "numpy", "schema"):

@@ -44,8 +44,8 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
     names, without = (*LABEL_COLUMNS, "systems"), ("probabilities",)
-    add_column_options(parser, group, ItemColumns, names, without=without, databases=True)
-    add_label_options(group)
+    apart = add_column_options(parser, group, ItemColumns, names, without=without, databases=True)
+    add_label_options(group, apart)
     add_file_output_options(parser.add_argument_group("output"))
     parser.set_defaults(run=run)
 

@@ -63,7 +63,6 @@ EXAMPLES = """examples:
   ordinate evaluate run.jsonl --gold-file gold.csv --id essay --gold cefr --predicted answer
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
-  ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-when significant
   ordinate evaluate essays.csv --groups writer --second-rater level_2 --error-attribution cem_ord
   ordinate evaluate results.csv --average-over topic
   ordinate evaluate essays.csv --gold score --scale-by prompt=ranges.csv
@@ -113,7 +112,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     apart = add_column_options(parser, group, ItemColumns, LABEL_COLUMNS, databases=True)
     add_flags(apart, ItemColumns, ("renormalize",))
     add_flags(group, CaseColumns)
-    add_label_options(group)
+    add_label_options(group, apart)
 
 
 def _add_interval_options(parser: argparse.ArgumentParser) -> None:

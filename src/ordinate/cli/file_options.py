@@ -65,7 +65,7 @@ def add_column_options(
         action=ShowFileOptions,
         nargs=0,
         default=argparse.SUPPRESS,
-        help="show the options of files (delimiter, encoding, header, quotes, …) and of databases, "
+        help="show the options of files (delimiter, encoding, label map, …) and of databases, "
         "and exit",
     )
     add_flags(group, columns, only, without=(*OF_FORMATS, *without))

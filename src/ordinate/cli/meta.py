@@ -57,8 +57,8 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("input")
     add_file_option(group)
     add_flags(group, ItemColumns, ("gold_file", "systems"))
-    add_column_options(parser, group, CampaignColumns, without=("predicted", "hive"))
-    add_label_options(group)
+    apart = add_column_options(parser, group, CampaignColumns, without=("predicted", "hive"))
+    add_label_options(group, apart)
     group = parser.add_argument_group("metrics")
     add_metrics_option(group)
     group.add_argument(

@@ -67,11 +67,12 @@ def add_file_option(parser: argparse._ActionsContainer, further: str = "", **mor
     )
 
 
-def add_label_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of labels: scale, new names, and missing labels."""
-    add = parser.add_argument
-    add("--scale", help=SCALE_HELP)
-    add(
+def add_label_options(
+    parser: argparse._ActionsContainer, apart: argparse._ActionsContainer
+) -> None:
+    """Add the options of labels: scale, missing labels, and `apart`, with files, new names."""
+    parser.add_argument("--scale", help=SCALE_HELP)
+    apart.add_argument(
         "--map",
         metavar="FILE",
         type=InputPath,
@@ -106,8 +107,8 @@ def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         ": one file whose columns are systems, or a file of gold levels and then one for each run",
         nargs="*",
     )
-    add_column_options(parser, group, ItemColumns, SYSTEM_COLUMNS, databases=True)
-    add_label_options(group)
+    apart = add_column_options(parser, group, ItemColumns, SYSTEM_COLUMNS, databases=True)
+    add_label_options(group, apart)
     return group
 
 
@@ -232,8 +233,8 @@ def add_threshold_option(parser: argparse._ActionsContainer) -> None:
         "--fail-when",
         choices=("worse", "significant"),
         default="worse",
-        help="worse: the value decides; significant: the whole interval must be worse, and a "
-        "value inside of it is a warning (default: worse)",
+        help="if the value is worse, or only if the whole interval is, with a "
+        "warning where it is not (default: worse)",
     )
 
 

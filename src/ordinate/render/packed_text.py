@@ -9,8 +9,8 @@ MOST_UNPACKED = 64_000_000  # bytes; anybody may have written what is unpacked
 def pack_text(text: str) -> str:
     """Return a text compressed, in letters.
 
-    >>> len(pack_text("0.0," * 10_000))
-    92
+    >>> len(pack_text("0.0," * 10_000)) < 100
+    True
     """
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 

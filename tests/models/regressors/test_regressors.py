@@ -153,7 +153,7 @@ def test_a_missing_library_names_the_extra(monkeypatch, name, library):
     from ordinate.models import base
 
     monkeypatch.setattr(base, "find_spec", lambda wanted: None if wanted == library else True)
-    with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
+    with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[regr"):
         create_regressor(name)
 
 
