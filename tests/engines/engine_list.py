@@ -106,9 +106,12 @@ def make_adbc(rows: pd.DataFrame) -> Any:
 def make_spark(rows: pd.DataFrame) -> Any:
     """Return partitions, one of them without rows."""
     session = start_spark()
-    plain = make_plain(rows).astype(object)
-    cells = plain.where(plain.notna(), None)
-    frame = session.createDataFrame(list(cells.itertuples(index=False)), list(cells))
+    plain = make_plain(rows)
+    # Types are told: Spark guesses none for a column without values.
+    kinds = {"f": "double", "i": "bigint"}
+    types = ", ".join(f"`{x}` {kinds.get(plain[x].dtype.kind, 'string')}" for x in plain)
+    cells = plain.astype(object).where(plain.notna(), None)
+    frame = session.createDataFrame(list(cells.itertuples(index=False)), types)
     return frame.union(frame.limit(0)).repartition(3)
 
 
