@@ -66,9 +66,22 @@ def test_the_readme_shows_a_report():
     assert "best constant" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[1]
 
 
-def test_the_reference_is_generated_from_the_catalogue():
-    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
-    assert _words(page) == _words(_build().reference())
+def test_the_pages_of_metrics_are_generated_from_the_catalogue():
+    pages = _build().metric_pages.list_pages()
+    docs = ROOT / "docs"
+    written = {path.relative_to(docs).as_posix() for path in (docs / "metrics").rglob("*.md")}
+    assert written | {"metrics.md"} == set(pages)
+    for name, text in pages.items():
+        assert _words((docs / name).read_text("utf-8")) == _words(text), name
+
+
+def test_every_metric_says_when_to_use_it_and_when_not():
+    pages = _build().metric_pages
+    for kind in pages.EXAMPLES:
+        for metric in ordinate.metrics.list_metrics(ordinate.metrics.get_summary_type(kind)):
+            explained, notes = pages.split_notes(metric)
+            assert explained[0].startswith(metric.title), metric.name
+            assert {"When to use it", "When not"} <= set(notes), metric.name
 
 
 def test_the_table_of_engines_is_that_of_the_tests():
