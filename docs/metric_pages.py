@@ -25,10 +25,10 @@ from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, Moments
 from ordinate.summaries.reliability import Reliability
 
-NOTES = {  # how a paragraph of a docstring starts, and its title on the page
-    "When to use: ": "When to use it",
-    "When not: ": "When not",
-    "Elsewhere: ": "Elsewhere",
+NOTES = {  # how a paragraph of a docstring starts; its title and how it starts on the page
+    "When to use: ": ("When to use it", "When "),
+    "When not: ": ("When not", "When "),
+    "Elsewhere: ": ("Elsewhere", ""),
 }
 SHOWN_AS = {  # metrics that the example needs with an option
     "expected_cost": "expected_cost(matrix=[[0,2,4,6],[1,0,2,4],[2,1,0,2],[3,2,1,0]])",
@@ -310,9 +310,8 @@ def split_notes(metric: Metric) -> tuple[list[str], dict[str, str]]:
         if start is None:
             explained.append(text)
         else:
-            rest = text.removeprefix(start)  # which may start with the name of a library
-            named = start == "Elsewhere: " or rest.startswith("`")
-            notes[NOTES[start]] = rest if named else rest[0].upper() + rest[1:]
+            title, opening = NOTES[start]
+            notes[title] = opening + text.removeprefix(start)
     return explained, notes
 
 

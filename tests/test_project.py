@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -15,6 +16,7 @@ import pytest
 import ordinate
 from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
+from ordinate.examples import locate_example
 from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results import interval_methods_text, leaderboard_text, regression_text
 from ordinate.results.comparison_settings import Correction
@@ -61,9 +63,19 @@ def test_shown_output_is_what_the_commands_print(page):
     assert _words(made) == _words(text)
 
 
-def test_the_readme_shows_a_report():
-    assert "ordinate evaluate" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[0]
-    assert "best constant" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[1]
+def test_the_first_steps_show_a_report():
+    before, report = (ROOT / "docs" / "first-steps.md").read_text("utf-8").split("```text\n")[:2]
+    assert "ordinate evaluate" in before
+    assert "best constant" in report
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_command_of_a_page_runs_on_the_example(page, tmp_path):
+    text = (ROOT / page).read_text("utf-8")
+    (command,) = re.findall(r"^ordinate .+", text, re.MULTILINE)
+    shutil.copy(locate_example("cefr"), tmp_path)
+    assert _build().output_of(command, tmp_path) == ""
+    assert "cem_ord 0.721" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_the_pages_of_metrics_are_generated_from_the_catalogue():
@@ -90,8 +102,9 @@ def test_the_table_of_engines_is_that_of_the_tests():
     assert build.with_engines(page) == page
 
 
-def test_the_readme_counts_the_metrics():
-    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / "README.md").read_text("utf-8"))
+@pytest.mark.parametrize("page", ["README.md", "docs/overview.md"])
+def test_the_metrics_are_counted(page):
+    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / page).read_text("utf-8"))
     assert int(number) == len(ordinate.list_metrics())
 
 
