@@ -92,8 +92,9 @@ def list_documented_packages() -> list[str]:
 
 
 def list_names(package: str) -> list[str]:
-    """Return the public names of a package."""
-    return sorted(getattr(import_module(package), "__all__", ()))
+    """Return the public names of a package, those of classes last."""
+    names = getattr(import_module(package), "__all__", ())
+    return sorted(names, key=lambda name: (name[0].isupper(), name))
 
 
 def list_api_pages() -> dict[str, str]:

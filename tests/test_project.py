@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from inspect import isroutine
 from pathlib import Path
 from typing import get_args
 
@@ -113,6 +114,12 @@ def test_every_public_name_is_there():
     assert all(getattr(ordinate, name) is not None for name in ordinate.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = ordinate.nothing
+
+
+def test_every_public_function_has_an_example():
+    functions = [x for x in (getattr(ordinate, name) for name in ordinate.__all__) if isroutine(x)]
+    assert len(functions) > 20
+    assert [x.__name__ for x in functions if ">>> " not in (x.__doc__ or "")] == []
 
 
 def test_the_public_names_are_those_of_the_list():
