@@ -216,7 +216,7 @@ EXAMPLES = {
 
 # --- pages ---------------------------------------------------------------------------------------
 
-INDEX = """# All metrics
+INDEX = r"""# All metrics
 
 Each metric has a page: what it says, a worked example, the formula, when to use it and when not,
 and its formal properties with the smallest counterexample. [Which metric should I
@@ -225,14 +225,14 @@ report?](which-metric.md) chooses two or three; `ordinate metrics` lists them on
 
 ## Notation
 
-n_ij is the weight of the items with gold level i and predicted level j, g_i and p_j are the totals
-of a gold and of a predicted level, N is the total, x_i is the position of level i (0, 1, 2, …
-unless declared otherwise), and sums run over all K levels of the declared scale. L is the number of
-levels that occur in gold or predictions. C and D are the numbers of concordant and discordant pairs
-of items, T_gold and T_pred the pairs that are not tied in gold and in the predictions, m the
-smaller number of levels that occur on a side. G_k and P_k are the shares of gold and predictions up
-to level k. I is the mutual information, H an entropy. d is the distance of row and column, M the
-number of gold levels that occur."""
+$n_{ij}$ is the weight of the items with gold level $i$ and predicted level $j$, $g_i$ and $p_j$ are
+the totals of a gold and of a predicted level, $N$ is the total, $x_i$ is the position of level $i$
+(0, 1, 2, … unless declared otherwise), and sums run over all $K$ levels of the declared scale. $L$
+is the number of levels that occur in gold or predictions. $C$ and $D$ are the numbers of concordant
+and discordant pairs of items, $T_{gold}$ and $T_{pred}$ the pairs that are not tied in gold and in
+the predictions, $m$ the smaller number of levels that occur on a side. $G_k$ and $P_k$ are the
+shares of gold and predictions up to level $k$. $I$ is the mutual information, $H$ an entropy. $d$
+is the distance of row and column, $M$ the number of gold levels that occur."""
 
 
 def list_pages() -> dict[str, str]:
