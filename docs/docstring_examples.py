@@ -9,16 +9,7 @@ EXAMPLE = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def fence_examples(text: str) -> str:
-    r"""Return a docstring with its examples in fences.
-
-    >>> print(fence_examples("Add.\n\n>>> 1 + 1\n2"))
-    Add.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    """
+    """Return a docstring with its examples in fences, each up to the next empty line."""
     return EXAMPLE.sub(lambda found: f"```pycon\n{found[0]}\n```", text)
 
 

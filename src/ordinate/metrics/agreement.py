@@ -219,7 +219,7 @@ def linear_kappa(matrix: ConfusionMatrix) -> Value:
 
     Elsewhere: scikit-learn `cohen_kappa_score(weights="linear")` with `labels=` the full scale;
     torchmetrics `CohenKappa(weights="linear")`; yardstick `kap(weighting="linear")`; R irr
-    `kappa2(weight="equal")`.
+    `kappa2(weight="equal")`; skordinal `weighted_kappa`.
     """
     return _agreement_beyond_chance(matrix, matrix.scale.gaps)
 
@@ -245,8 +245,7 @@ def quadratic_kappa(matrix: ConfusionMatrix) -> Value:
 
     Elsewhere: QWK; scikit-learn `cohen_kappa_score(weights="quadratic")`, which takes the levels
     seen as the scale unless `labels=` has all; torchmetrics `CohenKappa(weights="quadratic")`;
-    yardstick `kap(weighting="quadratic")`; R irr `kappa2(weight="squared")`; skordinal
-    `weighted_kappa`.
+    yardstick `kap(weighting="quadratic")`; R irr `kappa2(weight="squared")`.
     """
     return _agreement_beyond_chance(matrix, matrix.scale.gaps**2)
 
