@@ -30,6 +30,7 @@ PROJECT_PAGES = {  # which stand beside README
     "architecture.md": "ARCHITECTURE.md",
     "contributing.md": "CONTRIBUTING.md",
 }
+SEARCH = 'data-md-component="search" role="dialog"'
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.+?)\\[)\]]\s*</\1>', re.DOTALL)
 
 
@@ -76,6 +77,11 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
 def on_page_content(text: str, **_: object) -> str:
     """Return a page with its formulas as MathML, which needs neither scripts nor fonts."""
     return FORMULA.sub(_convert_formula, text)
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """Return a page whose search has a name for those who cannot see it."""
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
 
 
 def _convert_formula(found: re.Match[str]) -> str:

@@ -140,6 +140,18 @@ def test_a_page_asks_for_nothing_beyond_the_site_and_fits_the_screen(name, brows
         assert {url for url in asked if not url.startswith(site.as_uri())} == set()
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(name, theme, browser, site, axe):
+    browser.open(site / name, theme=theme)
+    browser.run(axe)
+    found = browser.run(
+        "return axe.run(document, { iframes: false }).then((x) => x.violations.map("
+        "(rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))"
+    )
+    assert [x for x in found if x[0] in {"serious", "critical"}] == []
+
+
 SEARCH = """
 const found = arguments[arguments.length - 1];
 const input = document.querySelector('[data-md-component=search-query]');
