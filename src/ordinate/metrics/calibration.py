@@ -68,8 +68,8 @@ def ece_debiased(reliability: Reliability, *, bins: int = 10) -> Value:
 
     When to use: calibration is compared over test sets of different size.
 
-    When not: a small true error is to be shown: the correction takes at most what chance explains,
-    and stops at 0.
+    When not: a small true error is to be shown: what chance alone explains is taken off, and the
+    value stops at 0.
     """
     top = reliability.bins["top", bins]
     gap = np.abs(top.confidence - top.frequency)

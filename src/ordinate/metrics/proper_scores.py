@@ -202,8 +202,8 @@ def expected_mse(reliability: Reliability) -> Value:
     When to use: the question is how far off answers are that are drawn from the probabilities, far
     ones counting more.
 
-    When not: models are chosen or fitted: it is not proper, and putting everything on the mean can
-    lower it. Use `rps`.
+    When not: models are chosen or fitted: it is not proper, and putting everything on the level
+    nearest to the mean can lower it. Use `rps`.
     """
     return _expected_label_metric(reliability, "mse")
 
