@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
-.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
+.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shippe
 	$(call tour,"5. Predict with the winner.",predict -e study)
 	$(call tour,"6. Which of the saved models is best on the test texts?",rank -e study --metric cem_ord)
 	$(call tour,"7. A regression model$(comma) in the unit of its target.",tune-regression densities.csv --target density --unit kg/m³ --preset minimal -e found)
-	@printf '\nAll files are in $(DEMO). Next: README.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
+	@printf '\nAll files are in $(DEMO). Next: docs/first-steps.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
 
 lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/ruff check .
@@ -134,8 +134,12 @@ many-tables: $(VENV)/.test ## study intervals of macro F1 where tables are too m
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json
 
-docs: $(VENV)/.test ## regenerate the reference and all shown output
+docs: $(VENV)/.test ## regenerate pages of metrics and all shown output, and build the site in build/docs
 	$(BIN)/python docs/build.py
+	$(MAKE) docs-site
+
+docs-site: $(VENV)/.test ## build the site of the documentation in build/docs, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
 	$(BIN)/python docs/screenshots.py

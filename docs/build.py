@@ -1,4 +1,4 @@
-"""Write the reference of all metrics, the public names, every table, output and picture shown.
+"""Write the pages of all metrics, the public names, every table, output and picture shown.
 
 The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
@@ -19,11 +19,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import metric_pages
 import ordinate
-from ordinate.metrics import SUMMARY_TYPES, Metric, get_summary_type, list_metrics
+from ordinate.metrics import SUMMARY_TYPES, get_summary_type, list_metrics
 from ordinate.metrics.references import REFERENCES
 from ordinate.render import svg
-from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
@@ -64,6 +64,8 @@ def _run_command(command: str, folder: Path) -> str:
 
 def with_outputs(text: str) -> str:
     """Return a page with its shown outputs regenerated."""
+    if not SHOWN.search(text):
+        return text
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
         return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
@@ -108,43 +110,16 @@ def write_gallery() -> None:
         (folder / f"{name}.svg").write_text(drawing, encoding="utf-8")
 
 
-def reference() -> str:
-    """Return the page of all metrics."""
-    parts = [HEAD]
-    for kind in SUMMARY_TYPES:
-        if kind != "labels":
-            parts.append(f"# {TITLES[kind]}")
-        family = None
-        for metric in list_metrics(get_summary_type(kind)):
-            if metric.family != family:
-                family = metric.family
-                parts.append(f"## {family.capitalize()}")
-            parts.append(section(metric))
-    return "\n\n".join(parts) + "\n"
-
-
-HEAD = """# All metrics
-
-Generated from the catalogue by `make docs`. Notation: n_ij is the weight of the items with gold
-level i and predicted level j, g_i and p_j are the totals of a gold and of a predicted level, N is
-the total, x_i is the position of level i (0, 1, 2, … unless declared otherwise), and sums run over
-all K levels of the declared scale. L is the number of levels that occur in gold or predictions. C
-and D are the numbers of concordant and discordant pairs of items, T_gold and T_pred the pairs that
-are not tied in gold and in the predictions, m the smaller number of levels that occur on a side.
-G_k and P_k are the shares of gold and predictions up to level k. I is the mutual information, H an
-entropy. d is the distance of row and column, M the number of gold levels that occur. After the
-metrics of labels come those of probabilities, regression, prediction intervals and ensembles."""
-
-
-def section(metric: Metric) -> str:
-    """Return the section of one metric."""
-    page = MetricCatalogue((metric,)).document()
-    facts = [block for block in page.list_body() if isinstance(block, str)]
-    start = len(metric.explanation.split("\n\n"))
-    lines = [f"### `{metric.name}`", *facts[:start], f"$${metric.formula}$$"]
-    rest = [fact for fact in facts[start:] if not fact.startswith("Formula:")]
-    lines.append("\n".join(f"- {fact}" for fact in rest))
-    return "\n\n".join(lines)
+def write_metric_pages() -> None:
+    """Write the list of all metrics and the page of each; remove those of metrics that went."""
+    pages = metric_pages.list_pages()
+    for path in (ROOT / "docs" / "metrics").rglob("*.md"):
+        if path.relative_to(ROOT / "docs").as_posix() not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = ROOT / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 # --- public names --------------------------------------------------------------------------------
@@ -190,7 +165,7 @@ def main() -> None:
     unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")
-    (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
+    write_metric_pages()
     PUBLIC_NAMES.write_text("\n".join([*list_public_names(), ""]), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         page.write_text(

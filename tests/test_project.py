@@ -4,9 +4,11 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from inspect import isroutine
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +17,7 @@ import pytest
 import ordinate
 from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
+from ordinate.examples import locate_example
 from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results import interval_methods_text, leaderboard_text, regression_text
 from ordinate.results.comparison_settings import Correction
@@ -61,14 +64,37 @@ def test_shown_output_is_what_the_commands_print(page):
     assert _words(made) == _words(text)
 
 
-def test_the_readme_shows_a_report():
-    assert "ordinate evaluate" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[0]
-    assert "best constant" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[1]
+def test_the_first_steps_show_a_report():
+    before, report = (ROOT / "docs" / "first-steps.md").read_text("utf-8").split("```text\n")[:2]
+    assert "ordinate evaluate" in before
+    assert "best constant" in report
 
 
-def test_the_reference_is_generated_from_the_catalogue():
-    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
-    assert _words(page) == _words(_build().reference())
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_command_of_a_page_runs_on_the_example(page, tmp_path):
+    text = (ROOT / page).read_text("utf-8")
+    (command,) = re.findall(r"^ordinate .+", text, re.MULTILINE)
+    shutil.copy(locate_example("cefr"), tmp_path)
+    assert _build().output_of(command, tmp_path) == ""
+    assert "cem_ord 0.721" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_pages_of_metrics_are_generated_from_the_catalogue():
+    pages = _build().metric_pages.list_pages()
+    docs = ROOT / "docs"
+    written = {path.relative_to(docs).as_posix() for path in (docs / "metrics").rglob("*.md")}
+    assert written | {"metrics.md"} == set(pages)
+    for name, text in pages.items():
+        assert _words((docs / name).read_text("utf-8")) == _words(text), name
+
+
+def test_every_metric_says_when_to_use_it_and_when_not():
+    pages = _build().metric_pages
+    for kind in pages.EXAMPLES:
+        for metric in ordinate.metrics.list_metrics(ordinate.metrics.get_summary_type(kind)):
+            explained, notes = pages.split_notes(metric)
+            assert explained[0].startswith(metric.title), metric.name
+            assert {"When to use it", "When not"} <= set(notes), metric.name
 
 
 def test_the_table_of_engines_is_that_of_the_tests():
@@ -77,8 +103,9 @@ def test_the_table_of_engines_is_that_of_the_tests():
     assert build.with_engines(page) == page
 
 
-def test_the_readme_counts_the_metrics():
-    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / "README.md").read_text("utf-8"))
+@pytest.mark.parametrize("page", ["README.md", "docs/overview.md"])
+def test_the_metrics_are_counted(page):
+    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / page).read_text("utf-8"))
     assert int(number) == len(ordinate.list_metrics())
 
 
@@ -87,6 +114,12 @@ def test_every_public_name_is_there():
     assert all(getattr(ordinate, name) is not None for name in ordinate.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = ordinate.nothing
+
+
+def test_every_public_function_has_an_example():
+    functions = [x for x in (getattr(ordinate, name) for name in ordinate.__all__) if isroutine(x)]
+    assert len(functions) > 20
+    assert [x.__name__ for x in functions if ">>> " not in (x.__doc__ or "")] == []
 
 
 def test_the_public_names_are_those_of_the_list():

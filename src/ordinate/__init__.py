@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from ordinate.meta import MetricAdvice, advise
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.readers.databases import Query
+    from ordinate.regress import compare_searches, predict_regression, tune_regression
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
     from ordinate.results.case_averages import CaseAverages
     from ordinate.results.case_scales import evaluate_cases
     from ordinate.results.comparison import Comparison, compare
+    from ordinate.results.evaluation import evaluate_sql
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import (
         RegressionEvaluation,

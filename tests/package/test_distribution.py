@@ -14,7 +14,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
 LIGHT = ("stats", "plot", "completion")
-DEVELOPMENT = {"test", "engines", "bench", "integrations-test"}
+DEVELOPMENT = {"test", "docs", "engines", "bench", "integrations-test"}
 
 
 def call(*command: str | Path, folder: Path) -> str:

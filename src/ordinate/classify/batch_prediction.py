@@ -188,6 +188,13 @@ def predict(
 
     `folder` is that of an experiment in which models were tuned, or the result of that. The model
     is the winner of the latest run, or that of this name, or what it alone begins with.
+
+    >>> from ordinate.classify import tune
+    >>> from ordinate.examples import locate_example
+    >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
+    >>> found = predict(tuned, ["My dog is big.", "The committee reached a verdict."])
+    >>> found.columns()["level"].tolist()
+    ['A1', 'C1']
     """
     columns = DataColumns(text=text_column)
     home = folder.folder if isinstance(folder, TuningResult) else folder

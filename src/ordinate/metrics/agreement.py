@@ -36,7 +36,17 @@ AgreementWeights = Literal["quadratic", "linear", "identity"]
     share=True,
 )
 def accuracy(matrix: ConfusionMatrix) -> Value:
-    """Share of items with the right level. Ignores how far off the others are."""
+    """Share of items with the right level. Ignores how far off the others are.
+
+    When to use: every mistake is equally bad, as in a lookup that is right or wrong; as a second
+    number that everybody understands.
+
+    When not: the levels are ordered and near misses are better than far ones, or one level is much
+    more common than the others: always predicting it looks good.
+
+    Elsewhere: scikit-learn `accuracy_score`; yardstick `accuracy`; R irr `agree`; torchmetrics
+    `MulticlassAccuracy(average="micro")`, whose default average is `macro_accuracy`.
+    """
     return diagonal(matrix.share).sum(axis=-1)
 
 
@@ -57,6 +67,15 @@ def accuracy_within(matrix: ConfusionMatrix, *, n: int = 1) -> Value:
 
     It is never below the accuracy; a large difference between the two shows confusion at the
     boundaries of neighbouring levels.
+
+    When to use: neighbouring levels are hard to tell apart for human raters too, and a reader asks
+    how often the system is nearly right.
+
+    When not: it stands alone: on a short scale nearly every prediction is near, and always
+    predicting a middle level can reach 1. Put `accuracy` beside it.
+
+    Elsewhere: dlordinal `accuracy_off1` and skordinal `accuracy_off1_score` for n=1; R irr
+    `agree(tolerance=1)`; essay scoring says exact-plus-adjacent agreement.
     """
     return mean_credit(matrix, matrix.scale.steps <= n)
 
@@ -73,7 +92,18 @@ def accuracy_within(matrix: ConfusionMatrix, *, n: int = 1) -> Value:
     macro="mean",
 )
 def macro_accuracy(matrix: ConfusionMatrix) -> Value:
-    """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
+    """Mean over gold levels of the share of their items that is right (balanced accuracy).
+
+    When to use: each level should have the same say however rare it is, and being near does not
+    count.
+
+    When not: far mistakes are worse than near ones (`macro_mae`), or some gold levels have a
+    handful of items, each of which then moves the value a lot.
+
+    Elsewhere: scikit-learn `balanced_accuracy_score`; torchmetrics `MulticlassAccuracy` by default.
+    yardstick `bal_accuracy` is the mean of sensitivity and specificity, another number for more
+    than two levels.
+    """
     recall = ratio(diagonal(matrix.share), matrix.gold_share)
     return average_over_levels(matrix.gold_share > 0, recall)
 
@@ -90,7 +120,16 @@ def macro_accuracy(matrix: ConfusionMatrix) -> Value:
     smooth=False,
 )
 def min_sensitivity(matrix: ConfusionMatrix) -> Value:
-    """The worst gold level's share of right items."""
+    """The worst gold level's share of right items.
+
+    When to use: no level may be neglected, as in screening: the value is that of the level which is
+    served worst.
+
+    When not: systems that differ elsewhere are compared: it ignores all levels but one, and is 0
+    for every system that never finds one rare level.
+
+    Elsewhere: dlordinal `minimum_sensitivity` and skordinal `minimum_sensitivity`.
+    """
     recall = ratio(diagonal(matrix.share), matrix.gold_share)
     return -max_over_levels(matrix.gold_share > 0, -recall)
 
@@ -120,6 +159,15 @@ _ONE_LABEL = "gold and predictions are one and the same single label"
 def weighted_kappa(matrix: ConfusionMatrix, *, power: float = 2.0) -> Value:
     """Weighted kappa: errors cost their distance on the scale, relative to chance.
 
+    When to use: the cost of an error should grow with its distance at a rate of your choice: power
+    1 is `linear_kappa`, power 2 `quadratic_kappa`.
+
+    When not: the distances between the levels are arbitrary, or values of data sets with different
+    shares of levels are compared: chance differs between them.
+
+    Elsewhere: scikit-learn `cohen_kappa_score(weights=…)`, statsmodels `cohens_kappa`, R irr
+    `kappa2` and yardstick `kap` have powers 1 and 2.
+
     >>> matrix = ConfusionMatrix.of(["low", "mid", "high"], ["low", "high", "high"], "low,mid,high")
     >>> round(float(weighted_kappa(matrix)), 3)
     0.8
@@ -138,7 +186,16 @@ def weighted_kappa(matrix: ConfusionMatrix, *, power: float = 2.0) -> Value:
     ordered=False,
 )
 def cohen_kappa(matrix: ConfusionMatrix) -> Value:
-    """Cohen's kappa: exact agreement beyond chance. Ignores the order."""
+    """Cohen's kappa: exact agreement beyond chance. Ignores the order.
+
+    When to use: labels are mere names, and agreement by chance should be taken out.
+
+    When not: the levels are ordered: one step off costs as much as five. With one very common level
+    it is low even where raters nearly always agree.
+
+    Elsewhere: scikit-learn `cohen_kappa_score`; torchmetrics `CohenKappa`; yardstick `kap`; R irr
+    `kappa2(weight="unweighted")`; statsmodels `cohens_kappa`.
+    """
     return _agreement_beyond_chance(matrix, matrix.scale.gaps > 0)
 
 
@@ -152,7 +209,18 @@ def cohen_kappa(matrix: ConfusionMatrix) -> Value:
     equal_steps=True,
 )
 def linear_kappa(matrix: ConfusionMatrix) -> Value:
-    """Kappa in which an error costs its distance."""
+    """Kappa in which an error costs its distance.
+
+    When to use: ratings are compared where two steps off are twice as bad as one, and chance should
+    be taken out.
+
+    When not: the steps are not equally wide, or one number is compared over data sets whose levels
+    are filled differently.
+
+    Elsewhere: scikit-learn `cohen_kappa_score(weights="linear")` with `labels=` the full scale;
+    torchmetrics `CohenKappa(weights="linear")`; yardstick `kap(weighting="linear")`; R irr
+    `kappa2(weight="equal")`.
+    """
     return _agreement_beyond_chance(matrix, matrix.scale.gaps)
 
 
@@ -166,7 +234,20 @@ def linear_kappa(matrix: ConfusionMatrix) -> Value:
     equal_steps=True,
 )
 def quadratic_kappa(matrix: ConfusionMatrix) -> Value:
-    """Kappa in which an error costs its squared distance (QWK)."""
+    """Kappa in which an error costs its squared distance (QWK).
+
+    When to use: readers expect it: essay scoring, medical grading and many competitions report it,
+    so values can be compared with published ones.
+
+    When not: it stands alone. It nearly ignores exact agreement on long scales, depends on the
+    shares of the levels, and moving one prediction nearer to gold can lower it. Add `accuracy` or
+    `cem_ord`.
+
+    Elsewhere: QWK; scikit-learn `cohen_kappa_score(weights="quadratic")`, which takes the levels
+    seen as the scale unless `labels=` has all; torchmetrics `CohenKappa(weights="quadratic")`;
+    yardstick `kap(weighting="quadratic")`; R irr `kappa2(weight="squared")`; skordinal
+    `weighted_kappa`.
+    """
     return _agreement_beyond_chance(matrix, matrix.scale.gaps**2)
 
 
@@ -181,7 +262,17 @@ def quadratic_kappa(matrix: ConfusionMatrix) -> Value:
     ordered=False,
 )
 def mcc(matrix: ConfusionMatrix) -> Value:
-    """Matthews correlation of the levels taken as categories. Ignores the order."""
+    """Matthews correlation of the levels taken as categories. Ignores the order.
+
+    When to use: labels have no order and shares are uneven: a high value needs good predictions in
+    all levels.
+
+    When not: the levels are ordered, or a system may answer with one level only: then it is
+    undefined.
+
+    Elsewhere: scikit-learn `matthews_corrcoef`, which gives 0 where one side is constant;
+    torchmetrics `MatthewsCorrCoef`; yardstick `mcc`.
+    """
     apart = matrix.scale.gaps > 0
     beyond_chance = ((matrix.by_chance - matrix.share) * apart).sum(axis=CELL_AXES)
     gold, predicted = matrix.gold_share, matrix.predicted_share
@@ -200,7 +291,16 @@ def mcc(matrix: ConfusionMatrix) -> Value:
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def gwet_ac2(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
-    """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares."""
+    """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares.
+
+    When to use: two raters agree nearly always on a very uneven scale, where kappas are low
+    although agreement is high.
+
+    When not: systems are chosen by it: predicting the commonest level is rewarded, and unused
+    levels of the scale raise the value.
+
+    Elsewhere: R irrCAC `gwet.ac1.raw` with weights, called AC1 without them.
+    """
     cost, share = _weigh_disagreement(matrix, weights), _share_of_both(matrix)
     size = len(matrix.scale)
     credit = (1.0 - cost).sum() / (size * (size - 1))
@@ -219,7 +319,16 @@ def gwet_ac2(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic"
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def scott_pi(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
-    """Scott's pi: agreement beyond the chance of two raters with the same shares of levels."""
+    """Scott's pi: agreement beyond the chance of two raters with the same shares of levels.
+
+    When to use: two raters are interchangeable, so that chance should come from the levels that
+    both use together.
+
+    When not: gold is the truth and only the other side is judged: then the two sides are no draw
+    from one distribution. The steps are taken as equally wide.
+
+    Elsewhere: R irrCAC `scott2.table`; with two raters it is what Fleiss' kappa becomes.
+    """
     cost, share = _weigh_disagreement(matrix, weights), _share_of_both(matrix)
     return _agreement_beyond(matrix, cost, np.einsum("...i,ij,...j", share, cost, share))
 
@@ -234,7 +343,17 @@ def scott_pi(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic"
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def brennan_prediger(matrix: ConfusionMatrix, *, weights: AgreementWeights = "quadratic") -> Value:
-    """Brennan and Prediger's coefficient: agreement beyond the chance of levels drawn evenly."""
+    """Brennan and Prediger's coefficient: agreement beyond the chance of levels drawn evenly.
+
+    When to use: chance should be the same for every data set on the scale: a level drawn evenly
+    from all levels.
+
+    When not: the scale has levels that are hardly used: each of them raises the value, and the
+    commonest level alone can score well.
+
+    Elsewhere: R irrCAC `bp2.table` and `bp.coeff.raw`; without weights also called the S
+    coefficient or free-marginal kappa.
+    """
     cost = _weigh_disagreement(matrix, weights)
     return _agreement_beyond(matrix, cost, cost.mean())
 
@@ -265,7 +384,17 @@ def _share_of_both(matrix: ConfusionMatrix) -> Array:
 def krippendorff_alpha(
     matrix: ConfusionMatrix, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
 ) -> Value:
-    """Krippendorff's alpha of gold and predictions as two coders."""
+    """Krippendorff's alpha of gold and predictions as two coders.
+
+    When to use: annotation is reported as in content analysis, where alpha is the convention, and
+    both sides are coders of equal standing.
+
+    When not: a system is scored against gold: it treats both alike. It depends on the number of
+    items, so it takes counts and no other weights.
+
+    Elsewhere: The Python package `krippendorff` and R irr `kripp.alpha`, which take more than two
+    coders as well; ordinal distances in irrCAC are others.
+    """
     values = matrix.gold + matrix.predicted
     apart = matrix.scale.gaps > 0
     if level == "nominal":
@@ -293,6 +422,11 @@ def expected_cost(confusion: ConfusionMatrix, *, matrix: list[list[float]]) -> V
     """Mean cost by the user's own K x K cost matrix, rows gold.
 
     An item without a prediction costs the dearest of its row.
+
+    When to use: the cost of each mistake is known, in money or harm: then no other metric decides
+    better.
+
+    When not: the costs are guesses that nobody would sign: the order of systems may hang on them.
     """
     size = len(confusion.scale)
     try:

@@ -42,6 +42,14 @@ def ece(reliability: Reliability, *, bins: int = 10) -> Value:
 
     It is biased upwards: bins of few items have gaps by chance. Compare it with its value under
     perfect calibration.
+
+    When to use: the confidence of the predicted level is shown to people, and papers are compared.
+
+    When not: there are few items: it is above 0 even for a perfectly calibrated model. See its
+    value under perfect calibration, and `ece_debiased`.
+
+    Elsewhere: torchmetrics `MulticlassCalibrationError(norm="l1")` and netcal `ECE`; they may put
+    confidences on the edge of a bin into another bin.
     """
     return compute_calibration_errors(reliability.bins["top", bins])[..., 0]
 
@@ -56,7 +64,13 @@ def ece(reliability: Reliability, *, bins: int = 10) -> Value:
     parts=_request_bins("top"),
 )
 def ece_debiased(reliability: Reliability, *, bins: int = 10) -> Value:
-    """Expected calibration error less what chance adds to the gaps of its bins, at least 0."""
+    """Expected calibration error less what chance adds to the gaps of its bins, at least 0.
+
+    When to use: calibration is compared over test sets of different size.
+
+    When not: a small true error is to be shown: the correction takes at most what chance explains,
+    and stops at 0.
+    """
     top = reliability.bins["top", bins]
     gap = np.abs(top.confidence - top.frequency)
     single = np.maximum(top.frequency * (1.0 - top.frequency), 0.0)
@@ -84,7 +98,14 @@ def _folded_normal_mean(mean: Array, deviation: Array) -> Array:
     parts=_request_bins("top"),
 )
 def mce(reliability: Reliability, *, bins: int = 10) -> Value:
-    """Maximum calibration error: the largest gap of a bin, however few items it has."""
+    """Maximum calibration error: the largest gap of a bin, however few items it has.
+
+    When to use: no confidence may be far from the truth, and every bin has many items.
+
+    When not: bins have few items: the largest gap is then one of chance.
+
+    Elsewhere: torchmetrics `MulticlassCalibrationError(norm="max")`; netcal `MCE`.
+    """
     top = reliability.bins["top", bins]
     gap = np.abs(top.confidence - top.frequency)[..., 0, :]
     return np.fmax.reduce(gap, axis=-1)  # empty bins have none
@@ -100,7 +121,13 @@ def mce(reliability: Reliability, *, bins: int = 10) -> Value:
     parts=_request_bins("levels"),
 )
 def classwise_ece(reliability: Reliability, *, bins: int = 10) -> Value:
-    """Calibration error of each level's probability, averaged over the levels."""
+    """Calibration error of each level's probability, averaged over the levels.
+
+    When to use: the probability of each level is used, not only that of the predicted one.
+
+    When not: there are many levels with few items: most bins are then nearly empty, and small gaps
+    are averaged away.
+    """
     return compute_calibration_errors(reliability.bins["levels", bins]).mean(axis=-1)
 
 
@@ -113,7 +140,12 @@ def classwise_ece(reliability: Reliability, *, bins: int = 10) -> Value:
     parts=_request_bins("cumulative"),
 )
 def cumulative_ece(reliability: Reliability, *, bins: int = 10) -> Value:
-    """Calibration error of the events "at most level k", averaged: what matters for an order."""
+    """Calibration error of the events "at most level k", averaged: what matters for an order.
+
+    When to use: probabilities decide about thresholds, such as at least B2.
+
+    When not: levels have no order: `classwise_ece` is its counterpart.
+    """
     return compute_calibration_errors(reliability.bins["cumulative", bins]).mean(axis=-1)
 
 
@@ -129,6 +161,13 @@ def ace(reliability: Reliability, *, bins: int = 10) -> Value:
     """Adaptive calibration error: bins of equally many items, found in a fine histogram.
 
     Approximate: the items of one of the thousand fine bins stay together.
+
+    When to use: confidences crowd at one end, so that bins of equal width would be nearly empty.
+
+    When not: exact values are compared with another library: bins are made from a fine histogram.
+    It is biased upwards as `ece` is.
+
+    Elsewhere: netcal `ACE`, which averages over classes as the paper does.
     """
     fine = reliability.bins["top", FINE_BINS]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]
@@ -158,6 +197,13 @@ def c_index(reliability: Reliability) -> Value:
 
     The expected levels are put into a thousand bins: the value is at most half the share of pairs
     that share a bin away from the exact one.
+
+    When to use: expected levels are used to rank items, as risk scores are.
+
+    When not: the probabilities themselves are used: it ignores calibration.
+
+    Elsewhere: lifelines `concordance_index` and R `survival::concordance` for survival times; the
+    area under the ROC curve for two levels.
     """
     right, tied, pairs = count_ordered_pairs(reliability)
     return ratio(right + tied / 2.0, pairs)

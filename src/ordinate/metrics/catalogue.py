@@ -372,7 +372,14 @@ def _restore_metric(name: str, summary: type, options: dict[str, Any], module: s
 
 
 def list_metrics(summary: type = ConfusionMatrix) -> list[Metric]:
-    """Return every metric of a summary, without aliases, in the order of declaration."""
+    """Return every metric of a summary, without aliases, in the order of declaration.
+
+    >>> [metric.name for metric in list_metrics()][:3]
+    ['cem_ord', 'cem_ord_flat', 'cem_nom']
+    >>> from ordinate.metrics import get_summary_type
+    >>> len(list_metrics(get_summary_type("ensembles")))
+    6
+    """
     _load_families(summary)
     return [m for (_, of), m in CATALOGUE.items() if of is summary and m.alias_of is None]
 

@@ -73,7 +73,13 @@ def _select_cheapest(first: Array, *others: Array) -> Array:
     smooth=False,
 )
 def oci(matrix: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
-    """Ordinal Classification Index: the cheapest monotone path through the matrix."""
+    """Ordinal Classification Index: the cheapest monotone path through the matrix.
+
+    When to use: results are compared with papers that use it.
+
+    When not: readers should understand the number: its cost is that of a path through the confusion
+    matrix. It depends on unused levels, and a step nearer to gold may change nothing.
+    """
     if gamma == 0:
         raise BadOption("oci: gamma must be above 0.")
     # Items and distances as shares of N, except where the root makes the size of N matter.
@@ -102,6 +108,11 @@ def uoc(matrix: ConfusionMatrix) -> Value:
 
     The cheapest path costs least along straight lines in t, so its integral is exact: each
     stretch is split where its two lines cross, until no path is cheaper there.
+
+    When to use: results are compared with papers that use it, and gold is uneven.
+
+    When not: readers should understand the number, or small steps matter: a prediction nearer to
+    gold can make it worse.
     """
     rows = np.nan_to_num(ratio(matrix.counts, matrix.gold[..., None]))
     levels = (matrix.gold > 0).sum(axis=-1).astype(float)

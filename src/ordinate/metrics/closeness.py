@@ -96,6 +96,16 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
     It uses the order of the levels and how gold fills them, and assumes nothing about distances.
     Right predictions of rare levels count more than those of common ones.
 
+    When to use: the levels are an order and no more, gold fills them unevenly, and rare levels
+    matter. It is the only metric here that no small case finds to break invariance, monotonicity or
+    imbalance.
+
+    When not: readers want a number in steps of the scale (`mae`), or two test sets with different
+    shares of levels are compared: the same error costs more where more gold items lie in between,
+    and a constant prediction does not score 0.
+
+    Elsewhere: The EvALL tools of its authors.
+
     >>> matrix = ConfusionMatrix.from_counts(
     ...     [[5, 1, 4], [5, 50, 5], [7, 8, 15]], "negative,neutral,positive"
     ... )
@@ -115,7 +125,14 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
     takes_unanswered=True,
 )
 def cem_ord_flat(matrix: ConfusionMatrix) -> Value:
-    """Closeness without the logarithm: the probability itself."""
+    """Closeness without the logarithm: the probability itself.
+
+    When to use: you want to see how much of `cem_ord` is the logarithm, which makes matches in rare
+    levels dear.
+
+    When not: one number is reported: it can rank two predictions against the imbalance property,
+    and few readers know it.
+    """
     return _score_proximity(matrix, 1.0 - _share_closer_by_order(matrix))
 
 
@@ -135,6 +152,12 @@ def cem_nom(matrix: ConfusionMatrix, *, ties: Literal["literal", "half"] = "lite
 
     With `literal`, a mismatch earns nothing, as the definition says. With `half`, half of the
     equally close items count as closer, as in the published values of the EvALL tools.
+
+    When to use: labels have no order, and a match in a rare class should count more than one in a
+    common class.
+
+    When not: the labels are ordered: all mistakes cost the same, so it is blind to how far off they
+    are.
     """
     value = _score_proximity(matrix, _self_information(_share_closer_by_name(matrix, ties)))
     if ties == "half":
@@ -154,7 +177,14 @@ def cem_nom(matrix: ConfusionMatrix, *, ties: Literal["literal", "half"] = "lite
     takes_unanswered=True,
 )
 def cem_int(matrix: ConfusionMatrix) -> Value:
-    """Closeness at interval scale: gold items nearer to the truth than the prediction is."""
+    """Closeness at interval scale: gold items nearer to the truth than the prediction is.
+
+    When to use: the distances between levels are meaningful and declared, and errors should still
+    count by the gold items that lie within them.
+
+    When not: the distances are a convention, as those of language levels are: its values change
+    when the levels are spaced differently.
+    """
     return _score_proximity(matrix, _self_information(_share_closer_by_interval(matrix)))
 
 
@@ -168,7 +198,14 @@ def cem_int(matrix: ConfusionMatrix) -> Value:
     takes_unanswered=True,
 )
 def cem_ord_chance_corrected(matrix: ConfusionMatrix) -> Value:
-    """Closeness beyond chance: 0 for any constant output, 1 for a perfect one."""
+    """Closeness beyond chance: 0 for any constant output, 1 for a perfect one.
+
+    When to use: test sets with different shares of levels are compared, or readers expect 0 for a
+    system that ignores its input.
+
+    When not: systems are tuned on it: predicting nearer to gold can lower the value, because it
+    changes what chance is taken to be. It is a correction of our own, so say so.
+    """
     proximity = _ordinal_proximity(matrix)
     best = (matrix.gold_share * diagonal(proximity)).sum(axis=-1)
     gained = ((matrix.share - matrix.by_chance) * proximity).sum(axis=CELL_AXES)

@@ -30,7 +30,16 @@ def _information_in_bits(matrix: ConfusionMatrix) -> Value:
     ordered=False,
 )
 def mutual_information(matrix: ConfusionMatrix) -> Value:
-    """Bits that a prediction tells about the gold level."""
+    """Bits that a prediction tells about the gold level.
+
+    When to use: predictions are clusters without names, and the question is what they tell about
+    gold.
+
+    When not: labels should be right: swapping two levels throughout loses nothing. It grows with
+    the number of levels predicted.
+
+    Elsewhere: scikit-learn `mutual_info_score`, in nats; torchmetrics `MutualInfoScore`, in nats.
+    """
     return _information_in_bits(matrix)
 
 
@@ -44,7 +53,16 @@ def mutual_information(matrix: ConfusionMatrix) -> Value:
     ordered=False,
 )
 def normalized_mutual_information(matrix: ConfusionMatrix) -> Value:
-    """Mutual information as a share of the mean entropy of the two sides."""
+    """Mutual information as a share of the mean entropy of the two sides.
+
+    When to use: clusterings with different numbers of clusters are compared with gold.
+
+    When not: labels should be right: names and order are ignored. Many small clusters raise it by
+    chance.
+
+    Elsewhere: scikit-learn `normalized_mutual_info_score`, which gives 1 where both sides are
+    constant; torchmetrics `NormalizedMutualInfoScore`.
+    """
     mean_entropy = (entropy(matrix.gold_share) + entropy(matrix.predicted_share)) / 2.0
     value = np.minimum(ratio(_information_in_bits(matrix), mean_entropy), 1.0)
     either = has_several_levels(matrix.gold_share) | has_several_levels(matrix.predicted_share)
@@ -69,7 +87,13 @@ def _inverse_purity(matrix: ConfusionMatrix) -> Value:
     smooth=False,
 )
 def purity(matrix: ConfusionMatrix) -> Value:
-    """Share of items in the commonest gold level of their predicted level."""
+    """Share of items in the commonest gold level of their predicted level.
+
+    When to use: the question is whether each predicted level holds items of one gold level.
+
+    When not: the number of predicted levels is free: more of them can only raise it. Names and
+    order are ignored.
+    """
     return _purity(matrix)
 
 
@@ -83,7 +107,13 @@ def purity(matrix: ConfusionMatrix) -> Value:
     smooth=False,
 )
 def inverse_purity(matrix: ConfusionMatrix) -> Value:
-    """Share of items in the commonest predicted level of their gold level."""
+    """Share of items in the commonest predicted level of their gold level.
+
+    When to use: the question is whether the items of a gold level stay together.
+
+    When not: it stands alone: putting everything into one level scores 1. Names and order are
+    ignored.
+    """
     return _inverse_purity(matrix)
 
 
@@ -97,5 +127,10 @@ def inverse_purity(matrix: ConfusionMatrix) -> Value:
     smooth=False,
 )
 def purity_f(matrix: ConfusionMatrix) -> Value:
-    """Harmonic mean of purity and inverse purity."""
+    """Harmonic mean of purity and inverse purity.
+
+    When to use: predictions are clusters, and both splitting and merging gold levels are mistakes.
+
+    When not: labels should be right: neither their names nor their order count.
+    """
     return harmonic_mean(_purity(matrix), _inverse_purity(matrix))

@@ -53,7 +53,16 @@ def _average_over_occurring(values: Array, matrix: ConfusionMatrix) -> Value:
     macro="other",
 )
 def precision_macro(matrix: ConfusionMatrix) -> Value:
-    """Mean precision over the levels that occur; a level never predicted counts 0."""
+    """Mean precision over the levels that occur; a level never predicted counts 0.
+
+    When to use: the question is how far a predicted level can be trusted, each level alike.
+
+    When not: it stands alone: predicting a rare level only where it is certain is enough. The order
+    is ignored.
+
+    Elsewhere: scikit-learn `precision_score(average="macro")`; torchmetrics `MulticlassPrecision`;
+    yardstick `precision`.
+    """
     return _average_over_occurring(compute_level_metrics(matrix).precision, matrix)
 
 
@@ -69,7 +78,16 @@ def precision_macro(matrix: ConfusionMatrix) -> Value:
     macro="other",
 )
 def recall_macro(matrix: ConfusionMatrix) -> Value:
-    """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
+    """Mean recall over the levels that occur; a predicted level that gold lacks counts 0.
+
+    When to use: values must equal those of scikit-learn's report.
+
+    When not: a system predicts levels that gold lacks: each counts as a level with recall 0.
+    `macro_accuracy` averages over gold levels only. The order is ignored.
+
+    Elsewhere: scikit-learn `recall_score(average="macro")`; torchmetrics `MulticlassRecall`;
+    yardstick `recall` and `sens`.
+    """
     return _average_over_occurring(compute_level_metrics(matrix).recall, matrix)
 
 
@@ -85,7 +103,16 @@ def recall_macro(matrix: ConfusionMatrix) -> Value:
     macro="other",
 )
 def f1_macro(matrix: ConfusionMatrix) -> Value:
-    """Mean F1 over the levels that occur in gold or predictions."""
+    """Mean F1 over the levels that occur in gold or predictions.
+
+    When to use: a classification without order is reported as is usual in text classification.
+
+    When not: the levels are ordered: one step off costs as much as five. A correction of one item
+    can lower it, since a level without predictions counts 0.
+
+    Elsewhere: scikit-learn `f1_score(average="macro")`; torchmetrics `MulticlassF1Score`; yardstick
+    `f_meas`.
+    """
     return _average_over_occurring(compute_level_metrics(matrix).f1, matrix)
 
 
@@ -100,7 +127,15 @@ def f1_macro(matrix: ConfusionMatrix) -> Value:
     ordered=False,
 )
 def f1_weighted(matrix: ConfusionMatrix) -> Value:
-    """Mean F1 of the levels, each weighted by its share of gold."""
+    """Mean F1 of the levels, each weighted by its share of gold.
+
+    When to use: a report must stay comparable with one of scikit-learn.
+
+    When not: rare levels matter: they hardly count. Nor does the order.
+
+    Elsewhere: scikit-learn `f1_score(average="weighted")`; torchmetrics
+    `MulticlassF1Score(average="weighted")`.
+    """
     return (matrix.gold_share * np.nan_to_num(compute_level_metrics(matrix).f1)).sum(axis=-1)
 
 
@@ -115,6 +150,15 @@ def f1_weighted(matrix: ConfusionMatrix) -> Value:
     ordered=False,
 )
 def f1_micro(matrix: ConfusionMatrix) -> Value:
-    """F1 of all levels together: the accuracy, when every item has a prediction."""
+    """F1 of all levels together: the accuracy, when every item has a prediction.
+
+    When to use: some items have no prediction: then it lies above the accuracy, which counts them
+    as wrong.
+
+    When not: every item has a prediction: it is the accuracy under another name, so report that.
+
+    Elsewhere: scikit-learn `f1_score(average="micro")`; torchmetrics
+    `MulticlassF1Score(average="micro")`.
+    """
     labels = matrix.gold_share.sum(axis=-1) + matrix.predicted_share.sum(axis=-1)
     return ratio(2.0 * diagonal(matrix.share).sum(axis=-1), labels)

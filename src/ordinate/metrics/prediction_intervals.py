@@ -28,6 +28,13 @@ ONE_MEMBER = "an ensemble of one member has no spread"
 def interval_coverage(intervals: PredictionIntervals) -> Value:
     """How often the interval holds the target, its ends included.
 
+    When to use: intervals promise a coverage: compare it with their level.
+
+    When not: it stands alone: intervals from -∞ to ∞ have 1. Put `mean_interval_width` or `winkler`
+    beside it.
+
+    Elsewhere: PICP, the prediction interval coverage probability.
+
     >>> float(interval_coverage(PredictionIntervals.of([1.0, 5.0], [0.0, 2.0], [2.0, 4.0])))
     0.5
     """
@@ -41,7 +48,14 @@ def interval_coverage(intervals: PredictionIntervals) -> Value:
     formula=r"\frac{1}{N} \sum (u - l)",
 )
 def mean_interval_width(intervals: PredictionIntervals) -> Value:
-    """Mean width of the intervals, in the unit of the target; infinite if one has no end."""
+    """Mean width of the intervals, in the unit of the target; infinite if one has no end.
+
+    When to use: two models have the same coverage, and the narrower intervals are better.
+
+    When not: coverage differs: narrow intervals that miss are worth little. `winkler` weighs both.
+
+    Elsewhere: MPIW, the mean prediction interval width.
+    """
     return _replace_unbounded(intervals, intervals.mean("width"))
 
 
@@ -57,6 +71,14 @@ def winkler(intervals: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     """Winkler's interval score: the width, and 2/alpha times the distance of a target outside.
 
     The central interval that should hold a share 1 - alpha of the targets is the best there is.
+
+    When to use: intervals of one level are compared: it is proper, so that width and misses are
+    weighed as the level asks.
+
+    When not: intervals were made for different levels: give each its alpha, and do not compare the
+    scores.
+
+    Elsewhere: scoringrules `interval_score`; R fabletools `winkler_score`.
     """
     if not 0.0 < alpha < 1.0:
         raise BadOption(f"alpha={alpha!r} is not a number between 0 and 1.")
@@ -77,6 +99,13 @@ def weighted_interval_score(intervals: PredictionIntervals, *, alpha: float = 0.
 
     Where there are predictions, too, they stand for the median: half of the absolute error is
     added, and the sum divided by 1.5.
+
+    When to use: forecasts are reported as in epidemiology, and the values should compare with CRPS.
+
+    When not: several levels are forecast together: this is the score of one interval, with the
+    median where there is one.
+
+    Elsewhere: scoringrules `weighted_interval_score`; R scoringutils, which takes several levels.
     """
     score = alpha / 2.0 * winkler.function(intervals, alpha=alpha)
     return (intervals.mean("error") / 2.0 + score) / 1.5 if intervals.points else score
@@ -103,6 +132,14 @@ def crps(ensemble: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "
     number. `nrg` (M² in place of M (M - 1)) is the score of the members themselves; with one member
     it is the absolute error.
 
+    When to use: whole predictive distributions are compared: it is proper, in the unit of the
+    target, and the absolute error where there is one member.
+
+    When not: `nrg` scores of ensembles of different sizes are compared: small ensembles are
+    punished for their size.
+
+    Elsewhere: scoringrules `crps_ensemble(estimator="fair")` and `"nrg"`.
+
     >>> ensemble = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
     >>> of_members = crps.with_options(estimator="nrg")
     >>> round(float(crps(ensemble)), 3), round(float(of_members(ensemble)), 3)
@@ -120,7 +157,12 @@ def crps(ensemble: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "
     undefined_when=ONE_MEMBER,
 )
 def spread(ensemble: EnsemblePredictions) -> Value:
-    """Spread of the members: the root of their mean variance, in the unit of the target."""
+    """Spread of the members: the root of their mean variance, in the unit of the target.
+
+    When to use: you compare it with the `rmse` of the ensemble's mean: they should be about equal.
+
+    When not: models are ranked: more spread is neither good nor bad in itself.
+    """
     return np.sqrt(ensemble.mean("variance")) * _mask_single_member(ensemble)
 
 
@@ -131,7 +173,13 @@ def spread(ensemble: EnsemblePredictions) -> Value:
     formula=r"\sqrt{\frac{1}{N} \sum (\bar x - y)^2}",
 )
 def rmse(ensemble: EnsemblePredictions) -> Value:
-    """Root of the mean squared error of the ensemble's mean."""
+    """Root of the mean squared error of the ensemble's mean.
+
+    When to use: the mean of the members is what is used as the prediction.
+
+    When not: the spread matters too: two ensembles with the same mean score the same. `crps` sees
+    the spread.
+    """
     return np.sqrt(ensemble.mean("square"))
 
 
@@ -142,7 +190,12 @@ def rmse(ensemble: EnsemblePredictions) -> Value:
     formula=r"\frac{1}{N} \sum (\bar x - y)",
 )
 def bias(ensemble: EnsemblePredictions) -> Value:
-    """Mean error of the ensemble's mean: above 0 predictions are too high."""
+    """Mean error of the ensemble's mean: above 0 predictions are too high.
+
+    When to use: you ask whether ensembles are too high or too low on average.
+
+    When not: models are ranked: errors in both directions cancel.
+    """
     return ensemble.mean("bias")
 
 
@@ -158,6 +211,13 @@ def dispersion(ensemble: EnsemblePredictions) -> Value:
     """By how much the spread exceeds the error, as a share of it: below 0, ensembles are too sure.
 
     Of members and targets from one distribution it is 0, whatever the number of members.
+
+    When to use: you ask whether ensembles know how uncertain they are: below 0 they are too sure.
+
+    When not: models are ranked: wide ensembles with large errors can have 0. It is about averages,
+    so opposite faults in parts of the data cancel.
+
+    Elsewhere: Forecasting speaks of the spread-skill ratio, which is 1 where this is 0.
     """
     fair = math.sqrt((ensemble.members + 1) / ensemble.members)
     return fair * ratio(spread.function(ensemble), rmse.function(ensemble)) - 1.0
@@ -174,6 +234,11 @@ def central_coverage(ensemble: EnsemblePredictions, *, level: float = 0.9) -> Va
     """How often the central part of the ensemble holds the target; it should be the level.
 
     A rank that lies partly within the level counts in part: see `compute_pit_histogram`.
+
+    When to use: the central part of an ensemble is shown as an interval.
+
+    When not: there are few members: the level cannot be reached, and the value is undefined. It
+    says nothing about width.
     """
     inside = weigh_central_ranks(ensemble.members, level)
     if inside[0] > 0:  # a target beyond all members would count as held, in part

@@ -49,7 +49,17 @@ def _average_score(reliability: Reliability, name: str) -> Value:
     parts=_request_scores,
 )
 def brier(reliability: Reliability) -> Value:
-    """Brier score: the squared error of the probabilities, summed over the levels, from 0 to 2."""
+    """Brier score: the squared error of the probabilities, summed over the levels, from 0 to 2.
+
+    When to use: whole probabilities are judged and levels are mere names; it is bounded, so single
+    items cannot dominate.
+
+    When not: levels are ordered: a probability one step off costs as much as one five steps off.
+    `rps` is its counterpart.
+
+    Elsewhere: scikit-learn `brier_score_loss`, which halves it for two classes by default;
+    yardstick `brier_class`, which is half of it.
+    """
     return _average_score(reliability, "brier")
 
 
@@ -68,6 +78,14 @@ def log_loss(reliability: Reliability, *, clip: Literal["eps"] | None = "eps") -
 
     Probabilities are clipped to the precision of numbers, so that one impossible item costs 36 and
     not infinitely much; `clip=None` does not.
+
+    When to use: models are fitted or compared by likelihood, and confident mistakes are costly.
+
+    When not: a few items with next to no probability may decide everything: their number stands in
+    the report. The order is ignored.
+
+    Elsewhere: scikit-learn `log_loss`; yardstick `mn_log_loss`; the cross-entropy of neural
+    networks.
     """
     if clip == "eps":
         return _average_score(reliability, "log_loss")
@@ -85,7 +103,16 @@ def log_loss(reliability: Reliability, *, clip: Literal["eps"] | None = "eps") -
     parts=_request_scores,
 )
 def rps(reliability: Reliability) -> Value:
-    """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1."""
+    """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1.
+
+    When to use: whole probabilities on an ordered scale are judged: probability near gold is better
+    than far away. It is proper, so models may be chosen by it.
+
+    When not: the levels have no order (`brier`), or data sets on scales of different length are
+    compared.
+
+    Elsewhere: yardstick `ranked_prob_score`; scoringrules and skordinal have `rps_sum`.
+    """
     return _average_score(reliability, "rps_sum") / (len(reliability.scale) - 1)
 
 
@@ -98,7 +125,14 @@ def rps(reliability: Reliability) -> Value:
     parts=_request_scores,
 )
 def rps_sum(reliability: Reliability) -> Value:
-    """Ranked probability score without the division by the number of steps."""
+    """Ranked probability score without the division by the number of steps.
+
+    When to use: values must equal those of a library that does not divide by the number of steps.
+
+    When not: you may choose: `rps` lies between 0 and 1.
+
+    Elsewhere: scoringrules `rps_score`; skordinal `ranked_probability_score`.
+    """
     return _average_score(reliability, "rps_sum")
 
 
@@ -122,7 +156,14 @@ def _expected_label_metric(reliability: Reliability, name: str) -> Value:
     parts=_request_matrix,
 )
 def expected_cem_ord(reliability: Reliability) -> Value:
-    """CEM of the predicted distribution. Not proper: not for choosing models."""
+    """CEM of the predicted distribution. Not proper: not for choosing models.
+
+    When to use: the question is what CEM a system would have that draws its answers from its
+    probabilities.
+
+    When not: models are chosen or fitted: it is not proper, so exaggerated confidence can raise it.
+    Use `rps`, or decode and score labels.
+    """
     return _expected_label_metric(reliability, "cem_ord")
 
 
@@ -136,7 +177,13 @@ def expected_cem_ord(reliability: Reliability) -> Value:
     parts=_request_matrix,
 )
 def expected_mae(reliability: Reliability) -> Value:
-    """Mean absolute error of the predicted distribution. Not proper: not for choosing models."""
+    """Mean absolute error of the predicted distribution. Not proper: not for choosing models.
+
+    When to use: the question is how far off answers are that are drawn from the probabilities.
+
+    When not: models are chosen or fitted: it is not proper, and putting everything on one level can
+    lower it. Use `rps`.
+    """
     return _expected_label_metric(reliability, "mae")
 
 
@@ -150,7 +197,14 @@ def expected_mae(reliability: Reliability) -> Value:
     parts=_request_matrix,
 )
 def expected_mse(reliability: Reliability) -> Value:
-    """Mean squared error of the predicted distribution. Not proper: not for choosing models."""
+    """Mean squared error of the predicted distribution. Not proper: not for choosing models.
+
+    When to use: the question is how far off answers are that are drawn from the probabilities, far
+    ones counting more.
+
+    When not: models are chosen or fitted: it is not proper, and putting everything on the mean can
+    lower it. Use `rps`.
+    """
     return _expected_label_metric(reliability, "mse")
 
 

@@ -48,7 +48,15 @@ def _correlation(matrix: ConfusionMatrix, gold: Array, predicted: Array) -> Valu
     equal_steps=True,
 )
 def pearson(matrix: ConfusionMatrix) -> Value:
-    """Linear correlation of the positions. A constant shift of all predictions goes unseen."""
+    """Linear correlation of the positions. A constant shift of all predictions goes unseen.
+
+    When to use: levels are numbers and a shift or another spread of the predictions does not
+    matter, as it is removed later.
+
+    When not: the labels themselves are used: predicting one level too high throughout scores 1.
+
+    Elsewhere: SciPy `pearsonr`; torchmetrics `PearsonCorrCoef`; R `cor`.
+    """
     return _correlation(matrix, matrix.scale.positions, matrix.scale.positions)
 
 
@@ -61,7 +69,16 @@ def pearson(matrix: ConfusionMatrix) -> Value:
     undefined_when=_ONE_SIDE,
 )
 def spearman(matrix: ConfusionMatrix) -> Value:
-    """Rank correlation, in which tied items share their mean rank."""
+    """Rank correlation, in which tied items share their mean rank.
+
+    When to use: only the ranking of the items is used, and readers know correlations.
+
+    When not: the labels themselves are used: a constant shift goes unseen. With few levels there
+    are many ties, and `kendall_tau_b` says more plainly what is counted.
+
+    Elsewhere: SciPy `spearmanr`; torchmetrics `SpearmanCorrCoef`; R `cor(method="spearman")`;
+    skordinal `spearmans_rho`.
+    """
     sides = (matrix.gold_share, matrix.predicted_share)
     return _correlation(matrix, *(find_mid_ranks(share) for share in sides))
 
@@ -77,7 +94,17 @@ def spearman(matrix: ConfusionMatrix) -> Value:
     equal_steps=True,
 )
 def ccc(matrix: ConfusionMatrix) -> Value:
-    """Lin's concordance: linear correlation that also punishes shift and scale."""
+    """Lin's concordance: linear correlation that also punishes shift and scale.
+
+    When to use: two methods that measure the same quantity should agree in value, not only in
+    order.
+
+    When not: the levels are only ordered. On labels it is near `quadratic_kappa`, so reporting both
+    says little more.
+
+    Elsewhere: yardstick `ccc` and R DescTools `CCC`; torchmetrics `ConcordanceCorrCoef` divides by
+    n - 1.
+    """
     at = matrix.scale.positions
     covariance, gold_spread, predicted_spread = _covariance(matrix, at, at)
     shift = ((matrix.gold_share - matrix.predicted_share) * at).sum(axis=-1)
@@ -134,7 +161,15 @@ def _count_untied_pairs(share: Array) -> Value:
     integer_counts=True,
 )
 def kendall_tau_a(matrix: ConfusionMatrix) -> Value:
-    """Concordant minus discordant pairs, out of all pairs of items."""
+    """Concordant minus discordant pairs, out of all pairs of items.
+
+    When to use: gold has hardly any ties, or every tie should count as a miss.
+
+    When not: the scale has few levels: pairs tied in gold stay in the denominator, so even a
+    perfect prediction is far below 1.
+
+    Elsewhere: R DescTools `KendallTauA`; SciPy has the other variants only.
+    """
     pairs = _count_pairs(matrix)
     n = matrix.total
     return ratio(2.0 * (pairs.concordant - pairs.discordant) * n, n - 1.0)
@@ -149,7 +184,16 @@ def kendall_tau_a(matrix: ConfusionMatrix) -> Value:
     undefined_when=_ONE_SIDE,
 )
 def kendall_tau_b(matrix: ConfusionMatrix) -> Value:
-    """Concordant minus discordant pairs, out of the pairs that are not tied."""
+    """Concordant minus discordant pairs, out of the pairs that are not tied.
+
+    When to use: only the ranking of items counts, and both sides have ties.
+
+    When not: predictions that avoid ties should not be punished for it, or the labels themselves
+    matter: a shift goes unseen.
+
+    Elsewhere: SciPy `kendalltau`; torchmetrics `KendallRankCorrCoef`; R `cor(method="kendall")`;
+    skordinal `kendalls_tau`.
+    """
     pairs = _count_pairs(matrix)
     untied = np.sqrt(pairs.untied_gold) * np.sqrt(pairs.untied_predicted)
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
@@ -164,7 +208,14 @@ def kendall_tau_b(matrix: ConfusionMatrix) -> Value:
     undefined_when=_ONE_SIDE,
 )
 def kendall_tau_c(matrix: ConfusionMatrix) -> Value:
-    """Stuart's tau-c; m is the smaller number of levels that occur on a side."""
+    """Stuart's tau-c; m is the smaller number of levels that occur on a side.
+
+    When to use: only the ranking counts, and gold and predictions use different numbers of levels.
+
+    When not: both use the same levels, where `kendall_tau_b` is better known.
+
+    Elsewhere: SciPy `kendalltau(variant="c")`; R DescTools `StuartTauC`.
+    """
     pairs = _count_pairs(matrix)
     sides = (matrix.gold_share > 0).sum(-1), (matrix.predicted_share > 0).sum(-1)
     levels = np.minimum(*sides)
@@ -181,7 +232,15 @@ def kendall_tau_c(matrix: ConfusionMatrix) -> Value:
     undefined_when="no two items differ on both sides",
 )
 def goodman_kruskal_gamma(matrix: ConfusionMatrix) -> Value:
-    """Concordant minus discordant pairs, out of the pairs that differ on both sides."""
+    """Concordant minus discordant pairs, out of the pairs that differ on both sides.
+
+    When to use: ties say nothing, as where a coarse scale was forced on raters.
+
+    When not: systems may choose how many levels to use: one that ties nearly everything is scored
+    on the few pairs that are left, and can have 1.
+
+    Elsewhere: R DescTools `GoodmanKruskalGamma`.
+    """
     pairs = _count_pairs(matrix)
     return ratio(pairs.concordant - pairs.discordant, pairs.concordant + pairs.discordant)
 
@@ -195,7 +254,16 @@ def goodman_kruskal_gamma(matrix: ConfusionMatrix) -> Value:
     undefined_when="the given side uses one level only",
 )
 def somers_d(matrix: ConfusionMatrix, *, given: Literal["gold", "predicted"] = "gold") -> Value:
-    """Concordant minus discordant pairs, out of the pairs that one side tells apart."""
+    """Concordant minus discordant pairs, out of the pairs that one side tells apart.
+
+    When to use: the question is how well predictions order the pairs that gold orders, as with the
+    area under the ROC curve; (1 + d)/2 is the `c_index` of the labels.
+
+    When not: the labels themselves matter: a shift goes unseen. Say which side is given, since the
+    two directions differ.
+
+    Elsewhere: SciPy `somersd(gold, predicted)`; R DescTools `SomersDelta`.
+    """
     pairs = _count_pairs(matrix)
     untied = pairs.untied_gold if given == "gold" else pairs.untied_predicted
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
@@ -221,7 +289,13 @@ def _share_in_order(side: Array, cells: Array) -> Value:
     undefined_when="predictions use one level only",
 )
 def reliability(matrix: ConfusionMatrix) -> Value:
-    """How far the orders that the system states are right, as a mean over items."""
+    """How far the orders that the system states are right, as a mean over items.
+
+    When to use: what a system claims about the order should be right, and it may leave pairs tied.
+
+    When not: it stands alone: ordering a few pairs only is enough for 1. `sensitivity` is its
+    counterpart, as recall is that of precision.
+    """
     return _share_in_order(matrix.predicted_share, matrix.share)
 
 
@@ -234,7 +308,13 @@ def reliability(matrix: ConfusionMatrix) -> Value:
     undefined_when="gold uses one level only",
 )
 def sensitivity(matrix: ConfusionMatrix) -> Value:
-    """How far the orders of gold are found by the system, as a mean over items."""
+    """How far the orders of gold are found by the system, as a mean over items.
+
+    When to use: the pairs that gold orders should be found by the system.
+
+    When not: it stands alone: a system that states many orders is not punished for those that gold
+    does not have. This is not the recall of a class.
+    """
     return _share_in_order(matrix.gold_share, np.swapaxes(matrix.share, -1, -2))
 
 
@@ -247,5 +327,12 @@ def sensitivity(matrix: ConfusionMatrix) -> Value:
     undefined_when=_ONE_SIDE,
 )
 def reliability_sensitivity_f(matrix: ConfusionMatrix) -> Value:
-    """Harmonic mean of reliability and sensitivity."""
+    """Harmonic mean of reliability and sensitivity.
+
+    When to use: only the order of items matters, and both missing and inventing an order are
+    mistakes.
+
+    When not: the labels themselves matter, or a reader should understand the number at sight:
+    `kendall_tau_b` is better known.
+    """
     return harmonic_mean(reliability.function(matrix), sensitivity.function(matrix))

@@ -24,7 +24,14 @@ TIE_TOLERANCE = 1e-12  # a share this near to another is the same
     formula=r"\frac{1}{N} \sum e^2,\; e = \text{prediction} - \text{target}",
 )
 def mse(moments: Moments) -> Value:
-    """Mean squared error, in the squared unit."""
+    """Mean squared error, in the squared unit.
+
+    When to use: a model was fitted by least squares, or errors are decomposed.
+
+    When not: people read it: its unit is squared. A few far targets can decide it.
+
+    Elsewhere: scikit-learn `mean_squared_error`; torchmetrics `MeanSquaredError`.
+    """
     return ratio(moments.squares, moments.total)
 
 
@@ -35,7 +42,17 @@ def mse(moments: Moments) -> Value:
     formula=r"\sqrt{MSE}",
 )
 def rmse(moments: Moments) -> Value:
-    """Root of the mean squared error, in the unit of the target. Large errors count most."""
+    """Root of the mean squared error, in the unit of the target. Large errors count most.
+
+    When to use: large errors are much worse than small ones, and the number should be in the unit
+    of the target.
+
+    When not: errors have heavy tails: a few items decide it, and its interval is wide. Put `mae`
+    beside it.
+
+    Elsewhere: scikit-learn `root_mean_squared_error`; torchmetrics
+    `MeanSquaredError(squared=False)`; yardstick `rmse`.
+    """
     return np.sqrt(ratio(moments.squares, moments.total))
 
 
@@ -46,7 +63,15 @@ def rmse(moments: Moments) -> Value:
     formula=r"\frac{1}{N} \sum |e|",
 )
 def mae(moments: Moments) -> Value:
-    """Mean absolute error, in the unit of the target."""
+    """Mean absolute error, in the unit of the target.
+
+    When to use: an error counts by its size, and readers should understand the number at once.
+
+    When not: large errors are much worse than small ones: `rmse`.
+
+    Elsewhere: scikit-learn `mean_absolute_error`; torchmetrics `MeanAbsoluteError`; yardstick
+    `mae`.
+    """
     return ratio(moments.absolute, moments.total)
 
 
@@ -59,7 +84,15 @@ def mae(moments: Moments) -> Value:
     smooth=False,
 )
 def median_absolute_error(moments: Moments) -> Value:
-    """Half of the errors are smaller: from a histogram, half a per cent from the exact value."""
+    """Half of the errors are smaller: from a histogram, half a per cent from the exact value.
+
+    When to use: a typical error is wanted that a few bad items cannot move.
+
+    When not: the bad items matter: half of them may be arbitrarily wrong. Put `error_percentile`
+    beside it.
+
+    Elsewhere: scikit-learn `median_absolute_error`, exact and from all items in memory.
+    """
     return find_error_percentile(moments, 0.5)
 
 
@@ -72,7 +105,12 @@ def median_absolute_error(moments: Moments) -> Value:
     smooth=False,
 )
 def error_percentile(moments: Moments, *, share: float = 0.9) -> Value:
-    """The size that so large a share of the errors does not exceed, from a histogram."""
+    """The size that so large a share of the errors does not exceed, from a histogram.
+
+    When to use: a promise is to be made, such as nine of ten predictions within 20 kg/m³.
+
+    When not: there are too few items beyond the percentile: it hangs on some of them.
+    """
     if not 0.0 < share < 1.0:
         raise BadOption(f"share={share!r} is not a number between 0 and 1.")
     return find_error_percentile(moments, share)
@@ -86,7 +124,14 @@ def error_percentile(moments: Moments, *, share: float = 0.9) -> Value:
     smooth=False,
 )
 def max_error(moments: Moments) -> Value:
-    """The largest absolute error."""
+    """The largest absolute error.
+
+    When to use: the worst case is what counts, as with a tolerance that must never be exceeded.
+
+    When not: models are compared: it is a single item, and grows with the size of the test set.
+
+    Elsewhere: scikit-learn `max_error`.
+    """
     return np.where(moments.total > 0, moments.largest, np.nan)[()]
 
 
@@ -97,7 +142,14 @@ def max_error(moments: Moments) -> Value:
     formula=r"\frac{1}{N} \sum e",
 )
 def bias(moments: Moments) -> Value:
-    """Mean error: above 0 predictions are too high."""
+    """Mean error: above 0 predictions are too high.
+
+    When to use: you ask whether predictions are too high or too low on average.
+
+    When not: models are ranked: errors in both directions cancel.
+
+    Elsewhere: yardstick `msd` with the opposite sign (truth minus estimate).
+    """
     return np.where(moments.total > 0, moments.plain.e, np.nan)[()]
 
 
@@ -112,6 +164,14 @@ def r2(moments: Moments) -> Value:
     """R²: the share of the variance of the targets that is explained; below 0 it is none.
 
     σ is that of the evaluated targets (population).
+
+    When to use: readers know it, and models are compared on one test set.
+
+    When not: test sets are compared: it depends on the spread of their targets, so the same errors
+    score worse where targets vary less.
+
+    Elsewhere: scikit-learn `r2_score`; torchmetrics `R2Score`; yardstick `rsq_trad` (its `rsq` is
+    the squared correlation).
     """
     return 1.0 - ratio(mse(moments), moments.plain.mean(2, 0))
 
@@ -124,7 +184,14 @@ def r2(moments: Moments) -> Value:
     undefined_when=CONSTANT_TARGET_NOTE,
 )
 def explained_variance(moments: Moments) -> Value:
-    """R² after the bias is taken out."""
+    """R² after the bias is taken out.
+
+    When to use: a constant shift is removed later, and the rest is to be judged.
+
+    When not: predictions are used as they are: a model that is far too high throughout can score 1.
+
+    Elsewhere: scikit-learn `explained_variance_score`; torchmetrics `ExplainedVariance`.
+    """
     return 1.0 - ratio(moments.plain.mean(0, 2), moments.plain.mean(2, 0))
 
 
@@ -136,7 +203,13 @@ def explained_variance(moments: Moments) -> Value:
     undefined_when=CONSTANT_TARGET_NOTE,
 )
 def relative_accuracy(moments: Moments) -> Value:
-    """One less the RMSE as a share of σ. This is not R², which is 1 - RMSE²/σ²."""
+    """One less the RMSE as a share of σ. This is not R², which is 1 - RMSE²/σ².
+
+    When to use: a report that already uses it has to be continued.
+
+    When not: it could be read as R² or as an accuracy: half the variance explained is 0.29 here.
+    Say its formula.
+    """
     return 1.0 - ratio(rmse(moments), np.sqrt(moments.plain.mean(2, 0)))
 
 
@@ -148,7 +221,14 @@ def relative_accuracy(moments: Moments) -> Value:
     undefined_when=CONSTANT_TARGET_NOTE,
 )
 def nrmse(moments: Moments) -> Value:
-    """RMSE as a share of σ of the evaluated targets."""
+    """RMSE as a share of σ of the evaluated targets.
+
+    When to use: errors of targets in different units are put side by side.
+
+    When not: it is compared with values that others publish: some divide by the range or the mean.
+
+    Elsewhere: torchmetrics `NormalizedRootMeanSquaredError(normalization="std")`.
+    """
     return ratio(rmse(moments), np.sqrt(moments.plain.mean(2, 0)))
 
 
@@ -160,7 +240,14 @@ def nrmse(moments: Moments) -> Value:
     undefined_when="all targets, or all predictions, are equal but for rounding",
 )
 def pearson(moments: Moments) -> Value:
-    """Pearson's correlation of targets and predictions."""
+    """Pearson's correlation of targets and predictions.
+
+    When to use: only the linear relation counts, as where predictions are recalibrated later.
+
+    When not: predictions are used as they are: shift and scale go unseen. `ccc` sees them.
+
+    Elsewhere: SciPy `pearsonr`; torchmetrics `PearsonCorrCoef`; R `cor`.
+    """
     of_y, together, of_p = _variances(moments)
     correlation = ratio(together, np.sqrt(of_y) * np.sqrt(of_p))
     return correlation / np.maximum(
@@ -178,7 +265,16 @@ def pearson(moments: Moments) -> Value:
     undefined_when="all targets and predictions are one and the same value",
 )
 def ccc(moments: Moments) -> Value:
-    """Lin's concordance correlation: Pearson's, less what differs in mean and spread."""
+    """Lin's concordance correlation: Pearson's, less what differs in mean and spread.
+
+    When to use: a prediction replaces a measurement, so that values should agree and not only
+    correlate.
+
+    When not: the error in the unit of the target is asked for.
+
+    Elsewhere: yardstick `ccc` and R DescTools `CCC`; torchmetrics `ConcordanceCorrCoef` divides by
+    n - 1.
+    """
     of_y, together, of_p = _variances(moments)
     return ratio(2.0 * together, of_y + of_p + moments.plain.e**2)
 
@@ -198,7 +294,14 @@ def _variances(moments: Moments) -> tuple[Array, Array, Array]:
     formula=r"\sqrt{\sigma^2 + (\bar y - c)^2}",
 )
 def baseline_rmse(moments: Moments) -> Value:
-    """RMSE of the constant prediction c: the training mean, or the mean of the targets."""
+    """RMSE of the constant prediction c: the training mean, or the mean of the targets.
+
+    When to use: a reader should see what a constant prediction reaches, beside `rmse`.
+
+    When not: models are ranked: it does not depend on the model.
+
+    Elsewhere: scikit-learn's `DummyRegressor` and `root_mean_squared_error` together.
+    """
     constant = moments.constants.get(
         TRAIN_MEAN, moments.constants.get(TARGET_MEAN, moments.plain.y)
     )
@@ -213,7 +316,15 @@ def baseline_rmse(moments: Moments) -> Value:
     undefined_when="no constant was named before the data were read",
 )
 def baseline_mae(moments: Moments) -> Value:
-    """MAE of the constant prediction c: the training mean, or the mean of the targets."""
+    """MAE of the constant prediction c: the training mean, or the mean of the targets.
+
+    When to use: a reader should see what a constant prediction reaches, beside `mae`.
+
+    When not: models are ranked: it does not depend on the model. The median would be a harder
+    constant to beat.
+
+    Elsewhere: scikit-learn's `DummyRegressor` and `mean_absolute_error` together.
+    """
     name = TRAIN_MEAN if TRAIN_MEAN in moments.constants else TARGET_MEAN
     if name not in moments.constants:
         return np.full(moments.shape, np.nan)[()]
@@ -228,7 +339,15 @@ def baseline_mae(moments: Moments) -> Value:
     undefined_when="the baseline makes no error",
 )
 def skill(moments: Moments) -> Value:
-    """By how much the RMSE is smaller than that of the constant prediction, as a share of it."""
+    """By how much the RMSE is smaller than that of the constant prediction, as a share of it.
+
+    When to use: readers ask what a model adds to the mean, and targets in different units are put
+    side by side.
+
+    When not: test sets of different spread are compared: the baseline changes with them.
+
+    Elsewhere: Forecasting calls it a skill score; the reference forecast must be named.
+    """
     return 1.0 - ratio(rmse(moments), baseline_rmse(moments))
 
 

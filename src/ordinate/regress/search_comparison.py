@@ -17,6 +17,15 @@ def compare_searches(roots: Sequence[Path | str]) -> RegressionComparison:
     """Compare the winners of several searches on the test rows that all of them have.
 
     One search alone is compared with itself: its finalists with each other.
+
+    >>> from ordinate.examples import locate_example
+    >>> from ordinate.regress import tune_regression
+    >>> table, options = locate_example("densities"), {"unit": "kg/m³", "trials": 1}
+    >>> plain = tune_regression(table, "density", models="poly_ridge", **options)
+    >>> curved = tune_regression(table, "density", models="kernel_ridge", **options)
+    >>> found = compare_searches([plain.folder, curved.folder])
+    >>> len(found.models)
+    2
     """
     if not roots:
         raise BadInput("Name the folders of searches to compare.")

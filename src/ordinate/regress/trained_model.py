@@ -226,6 +226,14 @@ def predict_regression(
     """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
 
     `model` is its name, or how that alone begins. Intervals leave out a share `alpha` of targets.
+
+    >>> from ordinate.examples import locate_example
+    >>> from ordinate.regress import tune_regression
+    >>> table = locate_example("densities")
+    >>> tuned = tune_regression(table, "density", unit="kg/m³", models="poly_ridge", trials=1)
+    >>> found = predict_regression(tuned, table, alpha=0.2)
+    >>> bool(found.lower[0] < found.values[0] < found.upper[0])
+    True
     """
     if alpha is not None:
         check_alpha(alpha)

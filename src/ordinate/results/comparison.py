@@ -257,6 +257,12 @@ def compare(
     `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a level.
     `against` is 'all', 'leader' or the name of a system; `margins` are differences that do not
     matter, by metric; `pairs` get permutation tests.
+
+    >>> gold = ["low", "mid", "high"] * 20
+    >>> systems = {"near": ["low", "mid", "mid"] * 20, "flat": ["mid"] * 60}
+    >>> result = compare(gold, systems, "low,mid,high", metrics="mae")
+    >>> [standing.system for standing in result.leaderboards["mae"].standings]
+    ['near', 'flat']
     """
     intervals = resolve_intervals(interval, seed=seed, resamples=resamples)
     if average_over is not None and groups is not None:

@@ -388,6 +388,14 @@ def evaluate(
     probable level is taken. `columns` names the
     columns of an array that is in another order than the scale, `renormalize` accepts rows that
     sum to 0.99 to 1.01, `bins` is how many the calibration report has.
+
+    >>> result = evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr")
+    >>> round(result.metrics["accuracy"].value, 3), round(result.metrics["mae"].value, 3)
+    (0.667, 0.333)
+    >>> table = {"level": ["low", "mid", "high"], "guess": ["low", "mid", "mid"]}
+    >>> found = evaluate(table, gold="level", predicted="guess", scale="low,mid,high")
+    >>> found.confusion_matrix.counts.tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
     """
     intervals = resolve_intervals(interval, seed=seed)
     _check_cases(groups, average_over, fixed=fixed_cases)

@@ -101,7 +101,7 @@ def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
         (
             m.name,
             BETTER_VALUES[m.direction],
-            _format_range(m),
+            format_range(m),
             *((_find_assumption(m), _format_formal_properties(m)) if of_labels else ()),
             m.title + _format_aliases(m),
         )
@@ -155,43 +155,49 @@ def _join_items(value: Any) -> Any:
 
 def _make_page(metric: Metric) -> Document:
     verdict, *lines = metric.explanation.split("\n\n")
-    lines += [
-        *([f"Formula: {metric.formula}"] if metric.formula else []),
-        f"Range: {_format_range(metric)}; better: {BETTER_VALUES[metric.direction]}.",
-        *_describe_levels(metric),
-        *_describe_undefined(metric),
-    ]
-    if metric.needs_integer_counts:
-        lines.append("Depends on the number of items, so weights must be integers.")
-    if metric.linear:
-        lines.append(
-            "Linear in the confusion matrix at fixed gold totals, so its attainable range is known."
-        )
-    if metric.parameters:
-        lines.append(
-            "Options: " + "; ".join(map(_describe_option, metric.parameters.values())) + "."
-        )
-    if metric.alias_of:
-        lines.append(f"Another name of {metric.alias_of}.")
-    elif metric.aliases:
-        lines.append(f"Also called {', '.join(metric.aliases)}.")
+    lines += [*([f"Formula: {metric.formula}"] if metric.formula else []), *list_facts(metric)]
     if metric.reference:
         lines.append(f"Reference: {REFERENCES.get(metric.reference, metric.reference)}")
-    lines += _describe_properties(metric)
+    for name, verdict_name, example in list_property_findings(metric):
+        lines.append(f"{name}: {verdict_name}{': ' if example else ''}{example}.")
     blocks = tuple(" ".join(line.split()) for line in lines)
     return Document(metric.name, blocks, " ".join(verdict.split()))
 
 
-def _describe_properties(metric: Metric) -> list[str]:
-    """Say what the search of all small cases found, with counterexamples."""
-    lines = []
-    for law, cell in find_properties(metric).items():
-        example = (
-            f": {format_counterexample(cell['counterexample'])}" if cell["counterexample"] else ""
+def list_facts(metric: Metric) -> list[str]:
+    """Return what holds of a metric by its declaration, in sentences: range, levels, options."""
+    facts = [
+        f"Range: {format_range(metric)}; better: {BETTER_VALUES[metric.direction]}.",
+        *_describe_levels(metric),
+        *_describe_undefined(metric),
+    ]
+    if metric.needs_integer_counts:
+        facts.append("Depends on the number of items, so weights must be integers.")
+    if metric.linear:
+        facts.append(
+            "Linear in the confusion matrix at fixed gold totals, so its attainable range is known."
         )
-        verdict = VERDICT_NAMES[cell["verdict"]]
-        lines.append(f"{law.replace('_', ' ').capitalize()}: {verdict}{example}.")
-    return lines
+    if metric.parameters:
+        facts.append(
+            "Options: " + "; ".join(map(_describe_option, metric.parameters.values())) + "."
+        )
+    if metric.alias_of:
+        facts.append(f"Another name of {metric.alias_of}.")
+    elif metric.aliases:
+        facts.append(f"Also called {', '.join(metric.aliases)}.")
+    return facts
+
+
+def list_property_findings(metric: Metric) -> list[tuple[str, str, str]]:
+    """Return each formal property, its verdict and the smallest counterexample, if there is one."""
+    return [
+        (
+            law.replace("_", " ").capitalize(),
+            VERDICT_NAMES[cell["verdict"]],
+            format_counterexample(cell["counterexample"]) if cell["counterexample"] else "",
+        )
+        for law, cell in find_properties(metric).items()
+    ]
 
 
 def _describe_levels(metric: Metric) -> list[str]:
@@ -219,7 +225,12 @@ def _describe_option(parameter: Parameter) -> str:
     return f"{parameter.name}={parameter.default!r} (default)"
 
 
-def _format_range(metric: Metric) -> str:
+def format_range(metric: Metric) -> str:
+    """Return the bounds of a metric.
+
+    >>> format_range(find_metric("mae"))
+    '0 to ∞'
+    """
     low, high = ("∞" if abs(b) == float("inf") else f"{b:g}" for b in metric.bounds)
     return f"{'-' if low == '∞' else ''}{low} to {high}"
 

@@ -43,6 +43,13 @@ def classification_report(
     A level that is never predicted has no precision. Where scikit-learn warns and writes 0, this
     report writes n/a, and nan in the dictionary; averages count it as 0 like those of
     scikit-learn. With `zero_division` 0, 1 or nan, cells and averages are scikit-learn's.
+
+    >>> gold, predicted = ["low", "mid", "high"], ["low", "mid", "mid"]
+    >>> report = classification_report(gold, predicted, "low,mid,high").splitlines()
+    >>> print(report[5])
+             low       1.00      1.00      1.00         1
+    >>> print(report[7])
+            high        n/a      0.00      0.00         1
     """
     check_zero_division(zero_division)
     scale = _name_levels(resolve_scale(labels, y_true, y_pred), target_names)
@@ -77,7 +84,12 @@ def cefr_classification_report(
     output_dict: bool = False,
     zero_division: ZeroDivision = "warn",
 ) -> str | dict[str, Any]:
-    """Return `classification_report` on the CEFR, A1 to C2, whichever of its levels occur."""
+    """Return `classification_report` on the CEFR, A1 to C2, whichever of its levels occur.
+
+    >>> report = cefr_classification_report(["A1", "B1"], ["A1", "B2"], output_dict=True)
+    >>> report["accuracy"]
+    0.5
+    """
     return classification_report(
         y_true,
         y_pred,
@@ -98,7 +110,12 @@ def calibration_report(
     n_bins: int = 10,
     digits: int = 2,
 ) -> str:
-    """Return the text report of probabilities on any scale; `labels` is the scale, lowest first."""
+    """Return the text report of probabilities on any scale; `labels` is the scale, lowest first.
+
+    >>> report = calibration_report(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high")
+    >>> print(report.splitlines()[4])
+    Expected Calibration Error (ECE): 0.25
+    """
     scale = _name_levels(resolve_scale(labels, y_true, y_true), target_names)
     result = Calibration.of(
         y_true, y_pred_proba, scale=scale, metrics=["ece"], bins=n_bins, interval=None

@@ -138,6 +138,14 @@ def verify(path: str | Path) -> Verification:
     """Make a report again from what it carries, and say whether all digits agree.
 
     The file is a page or the JSON of any command. Nothing in it is executed.
+
+    >>> import tempfile
+    >>> import ordinate
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/report.json"
+    ...     ordinate.evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr").save(path)
+    ...     verify(path).agrees
+    True
     """
     name = Path(path).name
     try:

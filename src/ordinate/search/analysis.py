@@ -114,7 +114,15 @@ class SearchAnalysis(Result):
 
 
 def analyze_search(root: Path | str | TuningResult) -> SearchAnalysis:
-    """Return what the latest run of a search found; `root` is its folder, or a result."""
+    """Return what the latest run of a search found; `root` is its folder, or a result.
+
+    >>> from ordinate.classify import tune
+    >>> from ordinate.examples import locate_example
+    >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
+    >>> found = analyze_search(tuned)
+    >>> found.document().title
+    'Search for the best cem_ord'
+    """
     home = Path(root.folder if isinstance(root, TuningResult) else root)
     results, trials = read_run_files(home, RESULTS_FILE, TRIALS_FILE)
     with explain_missing_keys(home):

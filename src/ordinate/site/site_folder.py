@@ -73,6 +73,15 @@ def write_site(
     Pages are made again from what reports carry; nothing of a file is executed or copied. The site
     is written whole or not at all. `force` replaces one that Ordinate wrote, and nothing else;
     `progress` is told the path of each report.
+
+    >>> import tempfile
+    >>> import ordinate
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = ordinate.evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr")
+    ...     result.save(f"{folder}/report.html")
+    ...     listing = write_site(folder, f"{folder}/site")
+    >>> [listed.report.path for listed in listing.reports]
+    ['report.html']
     """
     home, site = Path(folder), Path(output)
     _check_paths(home, site, force=force)
