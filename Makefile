@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
-.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs screenshots clean
+.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs notebooks screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,9 @@ properties: $(VENV)/.test ## search the formal properties of all metrics, and ke
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
+
+notebooks: $(VENV)/.test ## write the tutorials as Jupyter notebooks into build/notebooks
+	$(BIN)/python docs/notebooks.py build/notebooks
 
 screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
 	$(BIN)/python docs/screenshots.py
