@@ -9,8 +9,8 @@ import pytest
 
 from ordinate.examples import locate_example
 
-# Run by every process at its start, workers included. The lock of filelock has a Windows half of
-# its own, so it is imported before; PyTorch asks whether it is on Windows, and keeps a hook of fork.
+# Run by every process at its start, workers included. The lock of filelock has a half for Windows,
+# so it is imported before; PyTorch asks whether it is on Windows, and keeps its hook of fork.
 WITHOUT_POSIX = """
 import os, sys
 try:
