@@ -1,4 +1,4 @@
-"""Write the reference of all metrics, the public names, every table, output and picture shown.
+"""Write the reference of metrics, the public names, schemas, and every table, output and picture.
 
 The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
@@ -197,6 +197,7 @@ def main() -> None:
             with_engines(with_outputs(page.read_text(encoding="utf-8"))), encoding="utf-8"
         )
     write_gallery()
+    import_module("report_schemas").write_schemas()
     page = ROOT / "docs" / "sklearn.md"
     table = import_module("estimator_checks").format_table()  # which fits models for a while
     page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")

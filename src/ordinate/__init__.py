@@ -164,6 +164,7 @@ PACKAGES = (
     "render",
     "results",
     "scale",
+    "schemas",
     "site",
     "summaries",
 )
