@@ -1,4 +1,4 @@
-"""Write the pages of all metrics, the public names, every table, output and picture shown.
+"""Write pages of metrics, public names, schemas, and every table, output and picture shown.
 
 The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
@@ -176,6 +176,7 @@ def main() -> None:
     notebooks = import_module("notebooks")
     for page in sorted(notebooks.TUTORIALS.glob("*.md")):
         notebooks.write_tutorial(page)
+    import_module("report_schemas").write_schemas()
     page = ROOT / "docs" / "sklearn.md"
     table = import_module("estimator_checks").format_table()  # which fits models for a while
     page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")
