@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
-.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site screenshots clean
+.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -140,6 +140,9 @@ docs: $(VENV)/.test ## regenerate pages of metrics and all shown output, and bui
 
 docs-site: $(VENV)/.test ## build the site of the documentation in build/docs, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+notebooks: $(VENV)/.test ## write the tutorials as Jupyter notebooks into build/notebooks
+	$(BIN)/python docs/notebooks.py build/notebooks
 
 screenshots: $(VENV)/.test ## take the pictures of pages anew, in Chromium
 	$(BIN)/python docs/screenshots.py

@@ -1,8 +1,9 @@
-"""Write the pages of all metrics, the public names, every table, output and picture shown.
+"""Write pages of metrics, public names, schemas, and every table, output and picture shown.
 
 The table of engines stands between two comments, made of the engines that tests run over.
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
 commands of a page run one after the other in a copy of the folder of the shipped examples.
+Tutorials are run as notebooks.
 """
 
 import contextlib
@@ -172,6 +173,10 @@ def main() -> None:
             with_engines(with_outputs(page.read_text(encoding="utf-8"))), encoding="utf-8"
         )
     write_gallery()
+    notebooks = import_module("notebooks")
+    for page in sorted(notebooks.TUTORIALS.glob("*.md")):
+        notebooks.write_tutorial(page)
+    import_module("report_schemas").write_schemas()
     page = ROOT / "docs" / "sklearn.md"
     table = import_module("estimator_checks").format_table()  # which fits models for a while
     page.write_text(CHECKED.sub(table + "\n", page.read_text("utf-8")), encoding="utf-8")

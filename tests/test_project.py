@@ -1,18 +1,16 @@
 """What the project says of itself is true."""
 
 import importlib
-import importlib.util
 import pkgutil
 import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
 from inspect import isroutine
-from pathlib import Path
 from typing import get_args
 
 import pytest
+from shown_output import ROOT, list_words, load_script, skip_other_versions
 
 import ordinate
 from ordinate.cli import evaluate, evaluate_regression
@@ -22,23 +20,8 @@ from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results import interval_methods_text, leaderboard_text, regression_text
 from ordinate.results.comparison_settings import Correction
 
-ROOT = Path(__file__).parent.parent
 FITS = re.compile("<!-- output of: .*ordinate tune(-regression)? ")
-FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def _build():
-    spec = importlib.util.spec_from_file_location("build", ROOT / "docs" / "build.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _words(text: str) -> list[str]:
-    """Return words, without times and hashes: these change with the last digit of a feature."""
-    timeless = re.sub(r"\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:+]+|(?<=python )[\d.]+", "", text)
-    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", timeless)).split()
 
 
 def test_the_architecture_names_every_package_and_only_modules_that_exist():
@@ -49,19 +32,13 @@ def test_the_architecture_names_every_package_and_only_modules_that_exist():
     assert {f"ordinate.{name}" for name in own} <= named
 
 
-def _other_versions() -> list[str]:
-    """Return the libraries of fits whose versions are not those with which pages are made."""
-    pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    return [x for x in FITTING if f"{x}=={version(x).partition('+')[0]}" not in pinned]
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_shown_output_is_what_the_commands_print(page):
     text = page.read_text("utf-8")
-    made = _build().with_outputs(text)
-    if FITS.search(text) and (other := _other_versions()):
-        pytest.skip(f"other versions of {', '.join(other)} fit other models than the page shows")
-    assert _words(made) == _words(text)
+    made = load_script("build").with_outputs(text)
+    if FITS.search(text):
+        skip_other_versions()
+    assert list_words(made) == list_words(text)
 
 
 def test_the_first_steps_show_a_report():
@@ -75,21 +52,21 @@ def test_the_first_command_of_a_page_runs_on_the_example(page, tmp_path):
     text = (ROOT / page).read_text("utf-8")
     (command,) = re.findall(r"^ordinate .+", text, re.MULTILINE)
     shutil.copy(locate_example("cefr"), tmp_path)
-    assert _build().output_of(command, tmp_path) == ""
+    assert load_script("build").output_of(command, tmp_path) == ""
     assert "cem_ord 0.721" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_the_pages_of_metrics_are_generated_from_the_catalogue():
-    pages = _build().metric_pages.list_pages()
+    pages = load_script("build").metric_pages.list_pages()
     docs = ROOT / "docs"
     written = {path.relative_to(docs).as_posix() for path in (docs / "metrics").rglob("*.md")}
     assert written | {"metrics.md"} == set(pages)
     for name, text in pages.items():
-        assert _words((docs / name).read_text("utf-8")) == _words(text), name
+        assert list_words((docs / name).read_text("utf-8")) == list_words(text), name
 
 
 def test_every_metric_says_when_to_use_it_and_when_not():
-    pages = _build().metric_pages
+    pages = load_script("build").metric_pages
     for kind in pages.EXAMPLES:
         for metric in ordinate.metrics.list_metrics(ordinate.metrics.get_summary_type(kind)):
             explained, notes = pages.split_notes(metric)
@@ -98,7 +75,7 @@ def test_every_metric_says_when_to_use_it_and_when_not():
 
 
 def test_the_table_of_engines_is_that_of_the_tests():
-    page, build = (ROOT / "docs" / "tables.md").read_text("utf-8"), _build()
+    page, build = (ROOT / "docs" / "tables.md").read_text("utf-8"), load_script("build")
     assert build.ENGINES.search(page)[2].count("\n") > 10
     assert build.with_engines(page) == page
 
@@ -123,7 +100,7 @@ def test_every_public_function_has_an_example():
 
 
 def test_the_public_names_are_those_of_the_list():
-    build = _build()
+    build = load_script("build")
     assert list(build.list_public_names()) == build.PUBLIC_NAMES.read_text("utf-8").splitlines()
 
 

@@ -166,6 +166,7 @@ PACKAGES = (
     "render",
     "results",
     "scale",
+    "schemas",
     "site",
     "summaries",
 )

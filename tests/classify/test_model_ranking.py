@@ -43,9 +43,9 @@ def contest(answers, **further):
     return SystemPredictions("essays", "essays.csv", CEFR, IDS, GOLD, answers, **further)
 
 
-def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
+def ranked(answers, metric="cem_ord", unanswered="worst", how=QUICK, **further):
     return ModelRanking.of(
-        [contest(answers, **further)], find_metric(metric), None, how, missing=missing
+        [contest(answers, **further)], find_metric(metric), None, how, unanswered=unanswered
     )
 
 
@@ -134,11 +134,11 @@ def test_unanswered_items_count_as_the_worst_answer_unless_said_otherwise():
 
 
 def test_unanswered_items_can_be_refused_by_their_ids():
-    message = r"30 of 90 predictions of partly are missing \(id e0, id e1, .*--missing worst"
+    message = r"30 of 90 predictions of partly are missing \(id e0, id e1, .*--unanswered worst"
     with pytest.raises(MissingLabels, match=message):
-        ranked({"good": GOOD, "partly": PARTLY}, missing="error")
-    with pytest.raises(BadOption, match="missing='best' is not one of"):
-        ranked({"good": GOOD, "partly": PARTLY}, missing="best")
+        ranked({"good": GOOD, "partly": PARTLY}, unanswered="error")
+    with pytest.raises(BadOption, match="unanswered='best' is not one of"):
+        ranked({"good": GOOD, "partly": PARTLY}, unanswered="best")
 
 
 def test_the_flag_of_a_system_with_gaps_comes_from_the_items_that_it_answers():
@@ -147,7 +147,7 @@ def test_the_flag_of_a_system_with_gaps_comes_from_the_items_that_it_answers():
     assert np.isnan(found.leaderboard.get_standing("partly").estimate.value)
     assert found.kappas["partly"].low > 0
     assert found.flag("partly") is None
-    assert "--missing drop takes the items out for all" in " ".join(str(result).split())
+    assert "--unanswered drop takes the items out for all" in " ".join(str(result).split())
     silent = ranked({"good": GOOD, "silent": np.full(N, NONE)}, "mae").tests[0]
     assert silent.flag("silent") == "no better than chance"
 
@@ -164,7 +164,7 @@ def test_json_has_what_every_system_answers_and_its_kappa():
     assert systems["partly"]["coverage"]["share"] == pytest.approx(2 / 3)
     assert systems["good"]["coverage"] is None
     assert systems["good"]["quadratic_kappa"]["low"] > 0
-    assert (found["metric"], found["missing"]) == ("mae", "worst")
+    assert (found["metric"], found["unanswered"]) == ("mae", "worst")
 
 
 def test_items_without_gold_are_counted():

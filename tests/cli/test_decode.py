@@ -256,6 +256,10 @@ def test_an_output_is_not_overwritten_unasked(here):
         ),
         ("test.csv --probabilities p_ --gold level --metric mae --interval 2", "level"),
         ("test.csv --probabilities p_ --gold level --metric mae --id nr", "no column 'nr'"),
+        (
+            "test.csv --probabilities p_ --gold level --metric mae -o report.html",
+            "-o levels.csv --format html > report.html",
+        ),
     ],
 )
 def test_bad_input_has_one_message(arguments, message):

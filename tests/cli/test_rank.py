@@ -166,7 +166,7 @@ def test_files_of_others_join_with_the_share_of_their_answers():
     assert one["coverage"]["share"] == 0.75
     assert one["coverage"]["unknown_ids"] == ["nobody"]
     assert one["value"] > 0  # unanswered items are the worst answer
-    assert found["missing"] == "worst"
+    assert found["unanswered"] == "worst"
     dropped = ranked(
         *("--metric", "mae", "--test-set", "test", "--external", "llm.json", "--unanswered", "drop")
     )
@@ -177,6 +177,7 @@ def test_files_of_others_join_with_the_share_of_their_answers():
     )
     assert ran.code == 2
     assert "9 of 36 predictions of llm are missing (id test-27, " in ran.err
+    assert "(--unanswered drop)" in ran.err
 
 
 def test_probabilities_of_others_are_decoded_by_argmax_and_that_is_said():

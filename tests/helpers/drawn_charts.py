@@ -47,7 +47,9 @@ def compare_axis(axis, artist, bounds, *, bare=False):
     low, high = bounds
     if axis.kind == "ordered":
         labels = [t.get_text() for t in artist.get_ticklabels()]
-        assert labels == ([] if bare else [*map(_to_text, axis.levels)])
+        names = [] if bare else [*map(_to_text, axis.levels)]
+        every = next((k for k, text in enumerate(labels) if k and text), 1)  # where room is scarce
+        assert labels == [name if k % every == 0 else "" for k, name in enumerate(names)]
         assert [*artist.get_ticklocs()] == [*range(len(axis.levels))]
         assert (low, high) == (-0.5, len(axis.levels) - 0.5)
     else:

@@ -1,6 +1,7 @@
 """Charts: axes find their bounds, ticks are round, drawings are well-formed, text is text."""
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -97,6 +98,41 @@ def test_texts_at_the_right_end_have_room():
     texts = list(read_drawing(make_chart(*marks)).iter(f"{SVG}text"))
     text = next(e for e in texts if e.text == "m" * 26)
     assert float(text.get("x")) + 26 * 9 < svg.WIDTH
+
+
+def test_titles_and_ticks_end_within_the_drawing():
+    narrow = Panel((Point(900.0, "a"),), x=Axis("discriminative power", low=0.0, high=1_000.0))
+    axis = Axis("hyperparameter", "ordered", ("a",))
+    charts = (
+        make_chart(Point(900.0, "a"), x=Axis(low=-300.0, high=1_000.0)),
+        Chart("v", "t", "d", Axis(), Axis("", "ordered", ("a",)), (narrow,) * 4, columns=4),
+        make_chart(Cell("a", "a", 0.5), x=axis, y=Axis("", "ordered", ("a",))),
+    )
+    for chart in charts:
+        drawing = read_drawing(chart)
+        for text in drawing.iter(f"{SVG}text"):
+            if text.get("text-anchor") == "middle" and not text.get("transform"):
+                middle, half = float(text.get("x")), 0.5 * 7.2 * len(text.text)
+                assert middle - half > -3
+                assert middle + half < float(drawing.get("width")) + 3
+
+
+def test_turned_labels_do_not_touch_each_other():
+    names = tuple(f"a metric {k}" for k in range(60))
+    chart = make_chart(*(Point(x, 1.0) for x in names), x=Axis("m", "ordered", names), y=Axis())
+    texts = [x for x in read_drawing(chart).iter(f"{SVG}text") if x.text in names]
+    places = [float(x.get("x")) for x in texts]
+    assert texts[0].text == names[0]
+    assert min(b - a for a, b in pairwise(places)) >= svg.LEAST_STEP
+
+
+def test_the_title_of_a_single_row_is_not_cut_off():
+    y = Axis("hyperparameter", "ordered", ("C",))
+    drawing = read_drawing(make_chart(Point(0.5, "C"), y=y))
+    title = next(x for x in drawing.iter(f"{SVG}text") if "rotate(-90" in x.get("transform", ""))
+    half = 0.5 * svg.LETTER * len(title.text)
+    assert float(title.get("y")) - half > -3
+    assert float(title.get("y")) + half < float(drawing.get("height")) + 3
 
 
 def test_very_long_details_lose_their_middle():

@@ -54,6 +54,18 @@ def test_the_differences_are_shown_of_every_metric_that_has_a_margin():
     assert "inferior" in shown
 
 
+def test_metrics_that_say_the_same_share_a_sentence_and_one_alone_has_its_value():
+    result = compared(GOLD, SYSTEMS, "cem_ord,mae,quadratic_kappa,mse,bias")
+    first, *others = (board.conclusion for board in result.leaderboards.values())
+    verdicts = [conclusion.partition(").")[2] for conclusion in others]
+    assert verdicts[0] == verdicts[1] == verdicts[2] != verdicts[3]
+    shown = words(result)
+    assert first in shown
+    assert f"s0 leads on mae, quadratic_kappa and mse.{verdicts[0]}" in shown
+    assert others[3] in shown
+    assert "leads on mae with" not in shown
+
+
 def test_the_conclusion_is_the_same_whoever_comes_first():
     turned = dict(reversed(SYSTEMS.items()))
     assert board_of(GOLD, SYSTEMS).conclusion.startswith("s0 leads on mae")

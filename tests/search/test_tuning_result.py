@@ -2,9 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
 
 from ordinate.search.trials import Trial
 from ordinate.search.tuning_result import StudyResult
+from ordinate.search.tuning_text import describe_winner
 
 
 def test_every_trial_is_told_of_with_its_reason_and_its_sign():
@@ -23,3 +25,15 @@ def test_every_trial_is_told_of_with_its_reason_and_its_sign():
     assert json.dumps(study.list_trials(), allow_nan=False)
     assert study.counts == {"complete": 1, "pruned": 1, "failed": 1}
     assert study.title == "strong/logistic"
+
+
+def test_a_test_that_comes_out_as_cross_validation_is_neither_better_nor_worse(finished):
+    _, result = finished
+    basis = result.report.basis
+    for optimism, said in (
+        (0.0, f"the same as {basis}."),
+        (0.25, f"worse than {basis}."),
+        (-0.25, f"better than {basis}."),
+    ):
+        tested = replace(result.tests[0], optimism=optimism)
+        assert describe_winner(replace(result, tests=(tested,))).endswith(said)

@@ -1,6 +1,7 @@
 """Searches in a folder: their values, and the items that their systems got most wrong."""
 
 import json
+import shutil
 
 import pytest
 
@@ -30,6 +31,14 @@ def test_a_search_is_one_report_whose_values_are_those_of_its_results(searches, 
     items = (tmp_path / "site" / "items.html").read_text("utf-8")
     assert "levels off" in items
     assert "residual" in items
+
+
+def test_what_an_experiment_keeps_for_itself_is_no_broken_report(searches, tmp_path):
+    root = shutil.copytree(searches / "classification", tmp_path / "study")
+    (root / "experiment.json").write_text('{"scale": "cefr"}', "utf-8")
+    listing = write_site(tmp_path, tmp_path / "site")
+    assert listing.broken == ()
+    assert [row["path"] for row in listing.rows()] == ["study"]
 
 
 def test_the_worst_levels_are_first_with_their_texts_and_probabilities(searches):

@@ -70,14 +70,14 @@ class DatasetRanking:
         metric: Metric,
         metrics: list[Metric],
         settings: ComparisonSettings,
-        missing: MissingPolicy,
+        unanswered: MissingPolicy,
         progress: ProgressCallback | None,
     ) -> "DatasetRanking":
         """Compare the systems on a test set; one alone gets its value and no more.
 
         `metrics` are those by which models are evaluated, beside the one of the ranking.
         """
-        panel = test_set.count_panel(missing)
+        panel = test_set.count_panel(unanswered)
         origin = Origin(gold="its levels", files=(test_set.file,), notes=test_set.report_sentences)
         if len(panel.systems) > 1:
             comparison = Comparison.from_panel(
@@ -197,7 +197,7 @@ class ModelRanking(Result):
     metrics: tuple[Metric, ...]  # by which models are evaluated
     shown: tuple[Metric, ...]  # those of them in the tables
     tests: tuple[DatasetRanking, ...]
-    missing: MissingPolicy
+    unanswered: MissingPolicy
     level: float
     notes: tuple[str, ...] = ()
 
@@ -209,7 +209,7 @@ class ModelRanking(Result):
         metrics: MetricSelection = None,
         settings: ComparisonSettings | None = None,
         *,
-        missing: MissingPolicy = "worst",
+        unanswered: MissingPolicy = "worst",
         notes: Sequence[str] = (),
         progress: ProgressCallback | None = None,
     ) -> "ModelRanking":
@@ -219,13 +219,13 @@ class ModelRanking(Result):
         count = len(test_sets)
         tests = tuple(
             DatasetRanking.of(
-                one, ranked_by, selected, settings, missing, _scale_progress(progress, k, count)
+                one, ranked_by, selected, settings, unanswered, _scale_progress(progress, k, count)
             )
             for k, one in enumerate(test_sets)
         )
         shown = [one for one in selected if metrics is not None or one.expression in SHOWN_METRICS]
         level = settings.level
-        return cls(ranked_by, (*selected,), (*shown,), tests, missing, level, tuple(notes))
+        return cls(ranked_by, (*selected,), (*shown,), tests, unanswered, level, tuple(notes))
 
     def make_charts(self) -> Iterable[Chart]:
         """Return the leaderboard and the pairs of each test set."""
@@ -252,7 +252,7 @@ class ModelRanking(Result):
             "task": "rank",
             "metric": self.metric.expression,
             "direction": self.metric.direction,
-            "missing": self.missing,
+            "unanswered": self.unanswered,
             "interval": self.level,
             "scale": [to_json_label(label) for label in first.test_set.scale.labels],
             "tests": {one.test_set.name: one.to_dict() for one in self.tests},
@@ -265,7 +265,7 @@ class ModelRanking(Result):
         flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
         notes = (
             *((CHANCE_NOTE,) if flagged else ()),
-            *self._describe_missing_policy(),
+            *self._describe_unanswered(),
             BIAS_NOTE,
             *self.notes,
         )
@@ -286,15 +286,15 @@ class ModelRanking(Result):
             return f"{next(iter(leads))} leads on all {len(self.tests)} test sets."
         return f"{'; '.join(f'{name} leads on {join_names(on)}' for name, on in leads.items())}."
 
-    def _describe_missing_policy(self) -> list[str]:
+    def _describe_unanswered(self) -> list[str]:
         """Say what became of unanswered items, where there were any."""
         if not any(one.test_set.has_unanswered for one in self.tests):
             return []
-        if self.missing == "drop":
+        if self.unanswered == "drop":
             return ["An item that any system leaves unanswered is left out for all of them."]
         values = [one.estimate.value for test in self.tests for one in test.leaderboard.standings]
         lost = any(map(math.isnan, values))
-        more = " Where a metric has no value then, --missing drop takes the items out for all."
+        more = " Where a metric has no value then, --unanswered drop takes the items out for all."
         return ["Unanswered items count as the worst prediction." + (more if lost else "")]
 
 
@@ -354,7 +354,7 @@ def rank(
         ranked_by,
         further,
         settings,
-        missing=unanswered,
+        unanswered=unanswered,
         notes=collector.notes,
         progress=progress,
     )

@@ -24,13 +24,7 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
-from ordinate.summaries.tabulation import (
-    DROP_HINT,
-    ROWS_SHOWN,
-    WORST_HINT,
-    MissingPolicy,
-    make_missing_labels_error,
-)
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy, make_missing_labels_error
 
 Positions = NDArray[Any]
 SHOWN_IDS = 3  # ids in an error
@@ -87,25 +81,27 @@ class SystemPredictions:
     def _groups(self) -> Groups | None:
         return None if self.groups is None else factorize_column(self.groups)
 
-    def count_panel(self, missing: MissingPolicy) -> Panel:
-        """Count all systems together; `missing` says what becomes of unanswered items."""
-        if missing not in get_args(MissingPolicy):
+    def count_panel(self, unanswered: MissingPolicy) -> Panel:
+        """Count all systems together, by what becomes of unanswered items."""
+        if unanswered not in get_args(MissingPolicy):
             raise BadOption(
-                f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}."
+                f"unanswered={unanswered!r} is not one of {', '.join(get_args(MissingPolicy))}."
             )
-        if missing == "error":
+        if unanswered == "error":
             self._refuse_unanswered()
         systems = {name: self._labels[levels] for name, levels in self.levels.items()}
         gold = self._labels[self.gold]
-        return Panel.of(gold, systems, self.scale, None, self._groups, missing)
+        return Panel.of(gold, systems, self.scale, None, self._groups, unanswered)
 
     def _refuse_unanswered(self) -> None:
         for name, levels in self.levels.items():
             lacking = np.flatnonzero(levels == len(self.scale))
             if len(lacking):
                 ids = [f"id {self.ids[row]}" for row in lacking[:ROWS_SHOWN]]
-                hint = f"Leave these items out for all systems with {DROP_HINT}, or count them as "
-                hint += f"wrong with {WORST_HINT}."
+                hint = (
+                    "Leave these items out for all systems with unanswered='drop' (--unanswered "
+                    "drop), or count them as wrong with unanswered='worst' (--unanswered worst)."
+                )
                 raise make_missing_labels_error(
                     len(lacking), len(levels), f"predictions of {name}", ids, hint
                 )

@@ -19,6 +19,7 @@ from ordinate.cli.options import (
     show_report,
 )
 from ordinate.errors import BadOption
+from ordinate.render import FORMATS_BY_SUFFIX
 
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
@@ -82,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import csv_records
 
+    _refuse_report_suffix(options.output)
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
@@ -93,6 +95,19 @@ def run(options: argparse.Namespace) -> int:
             out.write_text(levels, encoding="utf-8")
             show_report(options, result, sys.stdout)
     return 0
+
+
+def _refuse_report_suffix(output: str | None) -> None:
+    """Refuse the name of a report for the file of the levels: whoever opens it goes by that."""
+    from pathlib import Path
+
+    suffix = "" if output is None else Path(output).suffix.lower()
+    if suffix != ".csv" and suffix in FORMATS_BY_SUFFIX:
+        raise BadOption(
+            f"-o is for the levels, which are CSV, and not for a report (*{suffix}). The report "
+            "goes to standard output: "
+            f"-o levels.csv --format {FORMATS_BY_SUFFIX[suffix]} > report{suffix}"
+        )
 
 
 def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -39,8 +40,10 @@ def import_duckdb() -> Any:
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
     settings = {"memory_limit": MEMORY_LIMIT} | OFFLINE_SETTINGS | _fit_small_process()
-    connection = import_duckdb().connect(config=settings)
-    connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
+    engine = import_duckdb()
+    connection = engine.connect(config=settings)
+    with suppress(engine.InvalidInputException):  # a notebook without ipywidgets has no bar to hide
+        connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection
 
 

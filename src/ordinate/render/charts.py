@@ -5,7 +5,7 @@ draw marks and know no view, so that a new view is data and never drawing code.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
@@ -219,6 +219,16 @@ def shorten_label(text: str, most: int = MOST_LETTERS) -> str:
     """
     text = replace_control_characters(text)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def thin_labels(labels: Sequence[str], room: float, least: float) -> list[str]:
+    """Return labels with empty ones between them where each has too little room.
+
+    >>> thin_labels(["1", "2", "3", "4", "5"], room=6.0, least=10.0)
+    ['1', '', '3', '', '5']
+    """
+    every = max(1, math.ceil(least / room))
+    return [label if k % every == 0 else "" for k, label in enumerate(labels)]
 
 
 def _split_places(mark: Mark) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, Link, fo
 MOST_DRAWINGS = 2  # of a piece: those that answer first
 LARGEST_PIECE = 200_000  # letters of a piece, without its style sheet
 TOO_LARGE = "What stands here is too large for a notebook: result.save('report.html') shows it."
-LONGEST_CELL, LONGEST_SENTENCE = 160, 2_000  # letters; the rest of a longer text is scrolled to
+LONGEST_CELL, LONGEST_SENTENCE = 240, 2_000  # letters; the rest of a longer text is scrolled to
 
 
 def render_piece(document: Document, charts: Iterable[Chart] = ()) -> str:

@@ -49,6 +49,7 @@ from ordinate.render.charts import (
     is_missing,
     runs_along_x,
     shorten_label,
+    thin_labels,
 )
 from ordinate.render.frames import make_frame
 
@@ -56,6 +57,7 @@ WIDTH = 7.2  # inches, of a figure that is given no axes
 ROW, WIDE_ROW, NUMERIC_HEIGHT = 0.27, 0.4, 2.6  # inches of a level, of one in a matrix, of numbers
 LEAST_WIDTH = 1.5  # inches of a panel
 LETTER = 0.08  # inches, on average
+LEAST_STEP = 0.16  # inches between labels that are turned
 CELL_LETTER = 0.62  # of the font's size
 SMALLEST_FONT, CELL_FONT = 4.0, 9.0  # points, of the texts in cells
 INK, GRID, PAPER = "#1d2327", "#d9dee3", "#f4f6f8"
@@ -274,6 +276,8 @@ def _set_axis(ax: Axes, side: Side, axis: Axis) -> None:
         last = len(axis.levels) - 0.5
         labels = [_to_text(level) for level in axis.levels]
         turned = _turn_labels(ax, labels) if side == "x" else {}
+        if turned:
+            labels = thin_labels(labels, _measure_side(ax, "x") / len(labels), LEAST_STEP)
         ax.set(**{f"{side}lim": (-0.5, last) if side == "x" else (last, -0.5)})  # downwards
         artist.set_ticks(range(len(labels)), labels=labels, **PLAIN, **turned)
         return

@@ -33,12 +33,14 @@ from ordinate.render.charts import (
     is_missing,
     runs_along_x,
     shorten_label,
+    thin_labels,
 )
 
 WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
 LETTER = 7.5  # width of a letter, on average in a wide font
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
+LEAST_STEP = 14.0  # between labels that are turned
 NUMERIC_HEIGHT = 250.0
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
@@ -286,22 +288,32 @@ def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
 def _draw_x_axis(frame: _Frame) -> Iterator[str]:
     bottom = frame.top + frame.height
     if frame.x.kind == "ordered":
-        for level in frame.x.levels:
+        labels = [*map(shorten_label, frame.x.levels)]
+        if frame.turned:
+            labels = thin_labels(labels, frame.step_x, LEAST_STEP)
+        for level, label in zip(frame.x.levels, labels, strict=True):
             at = frame.place_x(level)
-            if frame.turned:
+            if label and frame.turned:
                 turn = f' transform="rotate(-50 {at + 4:.1f} {bottom + 12:.1f})"'
-                yield _draw_text(at + 4, bottom + 12, shorten_label(level), "", "end", turn)
-            else:
-                yield _draw_text(at, bottom + 15, shorten_label(level), "", "middle")
+                yield _draw_text(at + 4, bottom + 12, label, "", "end", turn)
+            elif label:
+                yield _draw_text(at, bottom + 15, label, "", "middle")
     else:
         ticks = _choose_ticks(frame.x, frame.width)
         for tick, text in zip(ticks, format_ticks(ticks), strict=True):
             at = frame.place_x(tick)
             yield f'<path class="grid" d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}"/>'
-            yield _draw_text(at, bottom + 15, text, "soft", "middle")
+            yield _draw_text(_keep_inside(frame, at, text), bottom + 15, text, "soft", "middle")
     if frame.x.label:
-        label = shorten_label(frame.x.label, max(20, int(frame.width / LETTER)))
-        yield _draw_text(frame.left + frame.width / 2, frame.end - 10, label, "soft", "middle")
+        label = _shorten_to_width(frame.x.label, max(20 * LETTER, frame.width + EDGE))
+        at = _keep_inside(frame, frame.left + frame.width / 2, label)
+        yield _draw_text(at, frame.end - 10, label, "soft", "middle")
+
+
+def _keep_inside(frame: _Frame, middle: float, text: str) -> float:
+    """Return where the middle of a text lies, so that neither end is cut off."""
+    half = _measure_text(text) / 2
+    return max(min(middle, frame.left + frame.width + EDGE - half), half)
 
 
 def _choose_ticks(x: Axis, width: float) -> list[float]:
@@ -332,9 +344,10 @@ def _draw_y_axis(frame: _Frame) -> Iterator[str]:
             if not frame.bare:
                 yield _draw_text(frame.left - 8, at + 4, text, "soft", "end")
     if frame.y.label and not frame.bare:
-        x, y = frame.left - _measure_labels(frame.y) - 16, frame.top + frame.height / 2
+        label = _shorten_to_width(frame.y.label, frame.end - frame.top)
+        x = frame.left - _measure_labels(frame.y) - 16
+        y = max(frame.top + frame.height / 2, frame.top + _measure_text(label) / 2 - 8)
         turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
-        label = shorten_label(frame.y.label, max(14, int((frame.height + 40) / LETTER)))
         yield _draw_text(x, y, label, "soft", "middle", turn)
 
 

@@ -28,7 +28,7 @@ from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TE
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_interval_head, format_p_value
+from ordinate.render.estimates import format_count, format_interval_head, format_p_value
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -319,7 +319,7 @@ class Calibration(Result):
         name, value, test = tests[least]
         error = f"{name} {format_cell(value)}, {format_cell(test.mean)} if calibrated"
         p = f"p {format_p_value(test.p)}, {format_p_value(adjusted[least])} by Holm"
-        found = f"{error}, {p} over {len(tests)} tests"
+        found = f"{error}, {p} over {format_count(len(tests), 'test')}"
         if adjusted[least] > SIGNIFICANT:
             return f"There is no sign of miscalibration ({found}): {sides}."
         by_turns = "over- and underconfident by turns"

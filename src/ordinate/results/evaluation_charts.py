@@ -248,7 +248,7 @@ def chart_levels(result: "Evaluation") -> Chart:
     return Chart(
         "levels",
         "Precision, recall and F1 of each level",
-        "Each level with its confidence interval; rows are levels, lowest first.",
+        "Each level, with its confidence interval where it has one; rows are levels, lowest first.",
         Axis(low=0.0, high=1.0),
         Axis("level", "ordered", levels),
         panels,
@@ -276,6 +276,6 @@ def chart_subgroups(result: "Evaluation") -> list[Chart]:
         plot = ForestPlot(rows, Axis(what), _get_level(result), "subgroup", references)
         if plot.shown:
             title = f"Subgroups by {what}"
-            about = "Each subgroup with its confidence interval."
+            about = "Each subgroup, with its confidence interval where it has one."
             charts.append(plot.make_chart("subgroups", title, about, variant=metric))
     return charts

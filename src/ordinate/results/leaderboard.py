@@ -330,10 +330,7 @@ def write_conclusion(
     inconclusive = [
         s for s, pair in against.items() if pair.verdict == "inconclusive" and s not in few
     ]
-    lead = f"{leader.system} leads on {metric.expression} with {leader.estimate.value:.3f}"
-    if not math.isnan(leader.estimate.low):
-        lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
-    parts = [lead + "."]
+    parts = [state_leader(metric, leader)]
     if beaten:
         parts.append(f"It is significantly better than {name_systems(beaten)}.")
     if inconclusive:
@@ -346,6 +343,13 @@ def write_conclusion(
     if same:
         parts.append(f"This metric sees no difference from {name_systems(same)}.")
     return " ".join(parts)
+
+
+def state_leader(metric: Metric, leader: Standing) -> str:
+    """Say who leads, with which value."""
+    found = leader.estimate
+    interval = "" if math.isnan(found.low) else f" ({found.low:.3f} to {found.high:.3f})"
+    return f"{leader.system} leads on {metric.expression} with {found.value:.3f}{interval}."
 
 
 def _is_non_inferior(pair: PairDifference, system: str) -> bool:

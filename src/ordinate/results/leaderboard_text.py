@@ -14,6 +14,7 @@ from ordinate.render.estimates import (
     format_interval_head,
     format_p_value,
     format_with_interval,
+    join_names,
 )
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.comparison_settings import AGAINST_ALL, AGAINST_LEADER
@@ -24,7 +25,7 @@ from ordinate.results.joint_comparison import (
     PairDifference,
     VerdictTest,
 )
-from ordinate.results.leaderboard import Leaderboard
+from ordinate.results.leaderboard import Leaderboard, state_leader
 from ordinate.summaries import Panel
 
 if TYPE_CHECKING:
@@ -79,8 +80,23 @@ def _make_board_blocks(result: "Comparison") -> "list[str | Grid | Variants]":
         if board.metric.expression in result.settings.margins:
             blocks += [_make_pairs_grid(result, board), *_note_omitted_pairs(board)]
     if others:
-        blocks += [*_make_metrics_grids(result), *(board.conclusion for board in others)]
+        blocks += [*_make_metrics_grids(result), *_join_conclusions(others)]
     return blocks
+
+
+def _join_conclusions(boards: list[Leaderboard]) -> list[str]:
+    """Return what further metrics say, those that agree in one sentence: grids have the values."""
+    agreeing: dict[tuple[str, str], list[Leaderboard]] = {}
+    for board in boards:
+        leader = board.standings[0]
+        verdicts = board.conclusion.removeprefix(state_leader(board.metric, leader))
+        agreeing.setdefault((leader.system, verdicts), []).append(board)
+    return [
+        f"{leader} leads on {join_names([x.metric.expression for x in some])}.{verdicts}"
+        if len(some) > 1
+        else some[0].conclusion
+        for (leader, verdicts), some in agreeing.items()
+    ]
 
 
 def _describe_cases(result: "Comparison") -> list[Document]:

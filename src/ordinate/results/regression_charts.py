@@ -163,7 +163,7 @@ def chart_subgroups(result: "RegressionEvaluation") -> list[Chart]:
         )
         if plot.shown:
             title = f"Subgroups by {name}"
-            about = "Each subgroup with its confidence interval."
+            about = "Each subgroup, with its confidence interval where it has one."
             charts.append(plot.make_chart("subgroups", title, about, variant=name))
     return charts
 

@@ -323,7 +323,8 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     level = f"{100 * plan.settings.level:g} %"
     grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (*plan.notes, grid), _state_answer(plan), plan.origin.notes)
+    notes = (*plan.notes, *plan.origin.notes)
+    return Document(title, (grid,), _state_answer(plan), notes)
 
 
 def _state_answer(plan: SampleSizePlan) -> str:

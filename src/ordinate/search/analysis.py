@@ -99,13 +99,13 @@ class SearchAnalysis(Result):
             "held-out items."
         )
         blocks: list[str | Grid] = [
-            *list_cautions(self.results),
             build_summary_grid(self.summary),
             build_studies_grid(self.results),
             *_build_importance_grids(self.importance, metric),
             *_build_curves_grid(self.curves, f"{name_value(self.results)} there"),
         ]
         notes = [
+            *list_cautions(self.results),
             *self.results["notes"],
             *explain_missing_intervals(self.summary),
             _explain_missing_importance(self.importance, metric),

@@ -82,6 +82,8 @@ def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism:
     said = f"On {name}, by which nothing was selected, it has {value}"
     if math.isnan(optimism):
         return f"{said}."
+    if optimism == 0:
+        return f"{said}: the same as {result.report.basis}."
     side = "worse" if optimism > 0 else "better"
     return f"{said}: {result.report.format_value(abs(optimism))} {side} than {result.report.basis}."
 
