@@ -18,7 +18,7 @@ PAGES = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
 WITH_COMMANDS = [name for name, page in PAGES.items() if list_commands(page)]
-TRAINING = {"init", "features", "tune", "tune-regression", "card"}
+EXPERIMENTS = {"init", "-e", "--config", "compare-searches"}  # what makes or takes one
 PARSED_ONLY = {  # by what they begin with
     "advise": "asks on a terminal",
     "features embeddings": "takes a model of the reader's",
@@ -43,14 +43,18 @@ BEFORE = {  # what a page takes for done
 PROGRAMS = ("ordinate ", "make ", "pip ", "mkdir ", "cp ", "python ")
 
 
+def needs_experiment(command):
+    return bool(EXPERIMENTS & {*command})
+
+
+WITH_EXPERIMENTS = [
+    name for name in WITH_COMMANDS if any(map(needs_experiment, list_commands(PAGES[name])))
+]
+
+
 def is_parsed_only(command):
     line = shlex.join(command[1:])
     return any(line == start or (line.startswith(start) and " " in start) for start in PARSED_ONLY)
-
-
-def get_marks(name):
-    commands = list_commands(PAGES[name])
-    return [pytest.mark.slow] * any(command[1] in TRAINING for command in commands)
 
 
 @pytest.mark.parametrize("name", WITH_COMMANDS)
@@ -60,9 +64,16 @@ def test_the_parser_knows_every_flag_on_the_page(name):
             build_parser([arguments[0]]).parse_args(arguments)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=get_marks(name)) for name in WITH_COMMANDS]
-)
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_commands_that_need_no_experiment_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in list_commands(PAGES[name]):
+        if not needs_experiment(command):
+            run_command(command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_EXPERIMENTS)
 def test_the_commands_of_a_page_run_one_after_the_other(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line in BEFORE.get(name, ()):
