@@ -103,6 +103,22 @@ def run_command(command):
             del CATALOGUE[key]
 
 
+def test_the_page_on_files_shows_what_lenient_reports_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    levels = [("A1", "A2", "B1", "B2")[k % 4] for k in range(20)]
+    gold = [f"{k + 1},{level}" for k, level in enumerate(levels)]
+    predictions = gold.copy()
+    gold[10] = "11,X9"
+    predictions[3:5] = ["3,B1,A1,x", "5,A1,B2,y"]
+    predictions.append("17,C2")
+    Path("gold.csv").write_text("\n".join(["id,gold", *gold, ""]), encoding="utf-8")
+    Path("run.csv").write_text("\n".join(["id,predicted", *predictions, ""]), encoding="utf-8")
+    ran = run("evaluate", "run.csv", "--gold-file", "gold.csv", "--id", "id", "--lenient")
+    (note,) = re.findall(r"(?s)(?<=- )Left out:.*?'17'\)\.", ran.out)
+    blocks = [block.text for block in list_blocks(PAGES["docs/files.md"])]
+    assert [note.split()] == [x.split() for x in blocks if x.startswith("Left out")]
+
+
 def test_every_command_that_is_not_run_is_on_a_page():
     lines = {shlex.join(x[1:]) for page in PAGES.values() for x in list_commands(page)}
     for start in PARSED_ONLY:

@@ -195,8 +195,3 @@ def _write_databases(folder: Path, table: pl.DataFrame, *, duck: bool) -> None:
         marks = ", ".join("?" * len(table.columns))
         connection.executemany(f"insert into essays values ({marks})", table.rows())  # noqa: S608 - names of ours
         connection.commit()
-
-
-def read_text_block(page: str, first: str) -> str:
-    """Return the text of the block of a page that begins with a line."""
-    return next(block.text for block in list_blocks(page) if block.text.startswith(first))
