@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
-from ordinate.readers.duckdb_connection import import_duckdb
+from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def _connect_sqlite(url: str, path: str) -> Any:
 
 def _connect_duckdb(url: str, path: str) -> Any:
     del url
-    return import_duckdb().connect(str(Path(path)), read_only=True)
+    return import_duckdb().connect(str(Path(path)), read_only=True, config=OFFLINE_SETTINGS)
 
 
 def _connect_postgres(url: str, path: str) -> Any:
