@@ -45,7 +45,7 @@ def scan_polars(pattern):
 
 
 def scan_duckdb(pattern):
-    return duckdb.connect().read_parquet(str(pattern))
+    return duckdb.read_parquet(str(pattern))
 
 
 def scan_ibis(pattern):

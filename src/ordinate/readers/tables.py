@@ -123,5 +123,6 @@ class LazyTable:
             return QueryItems(self.rows, roles)
         from narwhals.stable import v2 as narwhals
 
-        named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
+        with explain_failure(self.name):
+            named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
         return FrameItems(named, self.name, identified="id" in roles)
