@@ -87,7 +87,7 @@ test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of 
 test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
 	$(VENV)-engines/$(PROGRAMS)/python -m pytest -q -m 'slow or not slow' tests/engines
 
-test-integrations: $(VENV)-integrations/.integrations ## MLflow, CatBoost, Lightning and the Trainer, in an environment of their own
+test-integrations: $(VENV)-integrations/.integrations ## MLflow, CatBoost, Lightning, JAX and the Trainer, in an environment of their own
 	$(VENV)-integrations/$(PROGRAMS)/python -m pytest -q tests/integrations/own_environment
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions

@@ -53,7 +53,12 @@ def make_arrow(rows: pd.DataFrame) -> Any:
 
 
 def make_reader(rows: pd.DataFrame) -> Any:
-    return make_arrow(rows).to_reader(max_chunksize=7)
+    """Return batches, the first and the last of them without rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = make_arrow(rows)
+    batches = table.to_batches(max_chunksize=7)
+    batches = [batches[0].slice(0, 0), *batches, batches[0].slice(0, 0)]
+    return pyarrow.RecordBatchReader.from_batches(table.schema, batches)
 
 
 def make_duckdb(rows: pd.DataFrame) -> Any:
