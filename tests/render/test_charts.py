@@ -1,6 +1,7 @@
 """Charts: axes find their bounds, ticks are round, drawings are well-formed, text is text."""
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -122,7 +123,7 @@ def test_turned_labels_do_not_touch_each_other():
     texts = [x for x in read_drawing(chart).iter(f"{SVG}text") if x.text in names]
     places = [float(x.get("x")) for x in texts]
     assert texts[0].text == names[0]
-    assert min(b - a for a, b in zip(places, places[1:], strict=False)) >= svg.LEAST_STEP
+    assert min(b - a for a, b in pairwise(places)) >= svg.LEAST_STEP
 
 
 def test_the_title_of_a_single_row_is_not_cut_off():

@@ -104,8 +104,9 @@ def _refuse_report_suffix(output: str | None) -> None:
     suffix = "" if output is None else Path(output).suffix.lower()
     if suffix != ".csv" and suffix in FORMATS_BY_SUFFIX:
         raise BadOption(
-            f"-o is for the levels, which are CSV, and not for a report (*{suffix}). The report goes "
-            f"to standard output: -o levels.csv --format {FORMATS_BY_SUFFIX[suffix]} > report{suffix}"
+            f"-o is for the levels, which are CSV, and not for a report (*{suffix}). The report "
+            "goes to standard output: "
+            f"-o levels.csv --format {FORMATS_BY_SUFFIX[suffix]} > report{suffix}"
         )
 
 
