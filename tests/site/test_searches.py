@@ -32,6 +32,11 @@ def test_a_search_is_one_report_whose_values_are_those_of_its_results(searches, 
     assert "residual" in items
 
 
+def test_how_an_experiment_was_laid_out_is_no_broken_report(damaged, tmp_path):
+    (damaged / "classification" / "experiment.json").write_text('{"scale": ["a", "b"]}')
+    assert write_site(damaged, tmp_path / "site").broken == ()
+
+
 def test_the_worst_levels_are_first_with_their_texts_and_probabilities(searches):
     root = searches / "classification"
     stored, test = read_test(root)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ordinate.errors import BadInput, OrdinateError
 from ordinate.experiment.layout import (
-    FOLDERS,
+    RESERVED,
     RESULTS,
     RESULTS_FILE,
     RUNS,
@@ -66,11 +66,11 @@ def read_reports(folder: Path) -> "Iterator[StoredReport | BrokenReport]":
         if holds_search(home):
             yield _read(home, folder, _read_search)
             yield from (_read(run, folder, _read_run) for run in _list_earlier_runs(home))
-        reserved = FOLDERS if is_store(home) else ()
+        reserved = RESERVED if is_store(home) else ()
         folders[:] = sorted(x for x in folders if not x.startswith(".") and x not in reserved)
         for name in sorted(names):
             path = home / name
-            if _may_be_report(path):
+            if name not in reserved and _may_be_report(path):
                 yield _read(path, folder, _read_file)
     for problem in unread:
         path = Path(problem.filename)
