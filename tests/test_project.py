@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
@@ -59,6 +60,25 @@ def test_shown_output_is_what_the_commands_print(page):
     if FITS.search(text) and (other := _other_versions()):
         pytest.skip(f"other versions of {', '.join(other)} fit other models than the page shows")
     assert _words(made) == _words(text)
+
+
+def _list_commands(text: str) -> list[list[str]]:
+    """Return the words of the `ordinate` commands in the blocks of a page, without comments."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    commands = [line.partition(" > ")[0].split(" && ") for line in lines]
+    return [
+        shlex.split(command, comments=True)[1:]
+        for some in commands
+        for command in some
+        if command.startswith("ordinate ")
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_has_flags_that_there_are(page):
+    for words in _list_commands(page.read_text("utf-8")):
+        build_parser(words).parse_args(words)  # which ends the process where it is wrong
 
 
 def test_the_readme_shows_a_report():
