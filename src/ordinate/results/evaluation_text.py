@@ -63,7 +63,9 @@ def describe_evaluation(result: "Evaluation") -> Document:
         blocks.append(replace(section, verdict=""))
         others.append(section.verdict)
     verdicts = {
-        name: " ".join([_state_metric(result, name, score), *_name_gaps(result, name), *others])
+        name: " ".join(
+            [_state_metric(result, name, score), *_name_different_subgroups(result, name), *others]
+        )
         for name, score in result.metrics.items()
     }
     return Document(
@@ -328,7 +330,7 @@ def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
     return "n/a" if math.isnan(found.value) else format_with_interval(found, digits=2)
 
 
-def _name_gaps(result: "Evaluation", name: str) -> list[str]:
+def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
     """Say which subgroups differ from the rest by a metric, those that differ most first."""
     gaps = {
         group: part.difference_from_rest[name]
