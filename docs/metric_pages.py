@@ -3,6 +3,7 @@
 `docs/metrics.md` lists them. Written by `make docs`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -286,8 +287,8 @@ def make_page(metric: Metric, kind: str) -> str:
         f"# `{metric.name}`",
         *explained,
         "\n".join(f"- {fact}" for fact in list_facts(metric)),
-        *_write_note("When to use it", notes),
-        *_write_note("When not", notes),
+        *_write_advice("When to use it", notes, kind),
+        *_write_advice("When not", notes, kind),
         "## Worked example",
         *_write_example(metric, EXAMPLES[kind]),
         "## Formula",
@@ -313,6 +314,16 @@ def split_notes(metric: Metric) -> tuple[list[str], dict[str, str]]:
             title, opening = NOTES[start]
             notes[title] = opening + text.removeprefix(start)
     return explained, notes
+
+
+def _write_advice(title: str, notes: dict[str, str], kind: str) -> list[str]:
+    """Return a note in which other metrics are links to their pages."""
+    known = {metric.name for metric in list_metrics(get_summary_type(kind))}
+
+    def link(found: re.Match[str]) -> str:
+        return f"[{found[0]}]({found[1]}.md)" if found[1] in known else found[0]
+
+    return [re.sub(r"`(\w+)`", link, part) for part in _write_note(title, notes)]
 
 
 def _write_note(title: str, notes: dict[str, str]) -> list[str]:
