@@ -11,7 +11,7 @@ import pytest
 from command import run
 
 import ordinate
-from engines.servers import start_postgres
+from engines.servers import start_postgres, start_spark
 from ordinate.errors import BadInput
 
 N = 2_000
@@ -56,6 +56,10 @@ def scan_dask(pattern):
     return pytest.importorskip("dask.dataframe").read_parquet(str(pattern))
 
 
+def scan_spark(pattern):
+    return start_spark().read.parquet(str(pattern))
+
+
 def scan_batches(pattern):
     return pyarrow.dataset.dataset(str(pattern)).scanner().to_reader()
 
@@ -72,7 +76,12 @@ LAZY = [
 
 
 @pytest.mark.parametrize(
-    ("scan", "name"), [*LAZY, pytest.param(scan_batches, "the pyarrow frame", id="batches")]
+    ("scan", "name"),
+    [
+        *LAZY,
+        pytest.param(scan_batches, "the pyarrow frame", id="batches"),
+        pytest.param(scan_spark, "the pyspark frame", id="PySpark", marks=pytest.mark.slow),
+    ],
 )
 def test_a_corrupt_row_group_is_an_error_of_the_frame(scan, name, tmp_path):
     with pytest.raises(BadInput, match=f"^{name} cannot be read: "):
