@@ -1,7 +1,9 @@
 # Everything runs in an environment of its own; python3, pip and make are all that is needed.
 PYTHON ?= python3
 VENV   ?= .venv
-BIN    := $(VENV)/bin
+# Where an environment has its programs.
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN    := $(VENV)/$(PROGRAMS)
 DEMO   := build/demo
 AXE    := build/axe
 comma  := ,
@@ -17,9 +19,9 @@ help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 define install
-	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
-	@$(1)/bin/python -m compileall -q src
+	@test -x $(1)/$(PROGRAMS)/python || $(PYTHON) -m venv $(1)
+	@$(1)/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check $(2)
+	@$(1)/$(PROGRAMS)/python -m compileall -q src
 	@touch $(1)/$(3)
 endef
 
@@ -32,7 +34,7 @@ $(VENV)/.test: pyproject.toml constraints.txt
 
 $(VENV)-bench/.bench: pyproject.toml constraints.txt
 	$(call install,$(VENV)-bench,-c constraints.txt -e '.[bench]',.bench)
-	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dlordinal
+	@$(VENV)-bench/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dlordinal
 
 $(VENV)-engines/.engines: pyproject.toml constraints.txt
 	$(call install,$(VENV)-engines,-c constraints.txt -e '.[engines]',.engines)
@@ -83,13 +85,13 @@ test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of 
 		-m 'slow or not slow'
 
 test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
-	$(VENV)-engines/bin/python -m pytest -q -m 'slow or not slow' tests/engines
+	$(VENV)-engines/$(PROGRAMS)/python -m pytest -q -m 'slow or not slow' tests/engines
 
-test-integrations: $(VENV)-integrations/.integrations ## MLflow, CatBoost, Lightning and the Trainer, in an environment of their own
-	$(VENV)-integrations/bin/python -m pytest -q tests/integrations/own_environment
+test-integrations: $(VENV)-integrations/.integrations ## MLflow, CatBoost, Lightning, JAX and the Trainer, in an environment of their own
+	$(VENV)-integrations/$(PROGRAMS)/python -m pytest -q tests/integrations/own_environment
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
-	$(VENV)-lowest/bin/python $(PYTEST)
+	$(VENV)-lowest/$(PROGRAMS)/python $(PYTEST)
 
 test-package: $(VENV)/.test ## build the wheel, and install it with each extra in an empty environment
 	$(BIN)/python -m pytest -q -m 'slow or not slow' tests/package
@@ -101,14 +103,14 @@ check-tag: $(VENV)/.test ## check that TAG is the version of the package: make c
 	$(BIN)/python -c "import ordinate, sys; sys.exit(None if sys.argv[1] == 'v' + ordinate.__version__ else sys.argv[1] + ' is not v' + ordinate.__version__)" "$(TAG)"
 
 bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
-	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/studies/labels-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/metric_tuned.py --write docs/studies/metric-tuned-classifiers.md
-	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/many.py --write docs/studies/many-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/labels.py --write docs/studies/labels-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/metric_tuned.py --write docs/studies/metric-tuned-classifiers.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/scale.py --write docs/studies/scale-benchmark.md
+	$(VENV)-bench/$(PROGRAMS)/python benchmarks/many.py --write docs/studies/many-benchmark.md
 
 coverage: $(VENV)/.test ## study the coverage of confidence intervals
 	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv

@@ -15,7 +15,7 @@ from page_browser import WIDE, PageBrowser  # noqa: E402 - where the line before
 
 SYSTEMS = "tfidf,forest,transformer,ensemble"
 PICTURES = {  # by name: theme, height, command
-    "evaluation": ("light", 940, f"evaluate {shipped.locate_example('cefr')}"),
+    "evaluation": ("light", 922, f"evaluate {shipped.locate_example('cefr')}"),
     "comparison": (
         "dark",
         612,

@@ -2,11 +2,14 @@
 
 import gzip
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command import run
 from evaluate_reports import write
 from refusals import PAIRS, refuse_join, refused
 
@@ -333,3 +336,14 @@ def test_a_label_that_is_renamed_off_the_scale_is_named_with_its_row(here):
     message = refused(here, "some.csv", "--map", "map.csv", "--scale", "cefr")
     assert "'B9'" in message
     assert "row 2" in message
+
+
+def test_a_database_of_another_engine_is_refused_without_fetching_what_reads_it(here):
+    with closing(sqlite3.connect(here / "runs.db")) as connection:
+        connection.execute("create table essays (gold text, predicted text)")
+        connection.commit()
+    database = ("--sql", "duckdb:///runs.db", "--query", "from essays")
+    ran = run("evaluate", *database, "--gold", "gold", "--predicted", "predicted")
+    assert ran.code == 2
+    assert "duckdb:///runs.db cannot be opened" in ran.err
+    assert "download" not in ran.err

@@ -10,7 +10,7 @@ import pytest
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
 from ordinate.readers.columns import ItemColumns
-from ordinate.readers.label_files import count_files
+from ordinate.readers.confusion import count_files
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix

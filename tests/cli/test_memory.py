@@ -4,7 +4,6 @@ import csv
 import json
 import random
 import re
-import resource
 import subprocess
 import sys
 
@@ -32,6 +31,7 @@ def table(path, header, rows):
 
 def run_within(limit, *arguments):
     """Run a command in a process of so much address space."""
+    resource = pytest.importorskip("resource", reason="only POSIX confines a process")
 
     def confine():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -240,6 +240,15 @@ def test_files_may_have_their_columns_in_another_order():
     assert filled(twice) == {cell: 2 * count for cell, count in filled(once).items()}
 
 
+def test_partitions_without_rows_change_nothing():
+    write_pairs("part-0.parquet")
+    write_pairs("part-1.parquet", [], gold=pa.nulls(0, "string"), predicted=pa.nulls(0, "string"))
+    write_rows("part-2.csv", [], header=("gold", "predicted"), delimiter=",")
+    whole = filled(report("part-0.parquet", *QUICK))
+    assert filled(report("part-*", *QUICK)) == whole
+    assert filled(report("part-2.csv", "part-0.parquet", "part-1.parquet", *QUICK)) == whole
+
+
 # --- sources that are broken ---------------------------------------------------------------------
 
 

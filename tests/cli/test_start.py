@@ -281,3 +281,34 @@ def test_the_module_of_the_examples_explains_itself():
     ran = subprocess.run([*command, "no"], capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 2
     assert "choose from" in ran.stderr
+
+
+TWO_CORES = pytest.mark.skipif(os.cpu_count() == 1, reason="takes two cores")
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"), [(None, {1}), pytest.param("2", {2}, marks=TWO_CORES)]
+)
+def test_commands_with_threads_of_their_own_leave_one_to_the_library_of_matrices(
+    tmp_path, given, threads
+):
+    """Unless somebody says otherwise."""
+    script = (
+        "import sys; from ordinate.cli.main import main\n"
+        "code = main(['evaluate', 'levels.csv', '-o', 'report'])\n"
+        "from threadpoolctl import threadpool_info\n"
+        "print([x['num_threads'] for x in threadpool_info() if 'openblas' in x['filepath']])\n"
+        "sys.exit(code)\n"
+    )
+    (tmp_path / "levels.csv").write_text(PAIRS)
+    rest = {name: x for name, x in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=rest | ({"OPENBLAS_NUM_THREADS": given} if given else {}),
+        check=True,
+        timeout=60,
+    )
+    assert set(json.loads(ran.stdout)) <= threads

@@ -53,13 +53,19 @@ def make_arrow(rows: pd.DataFrame) -> Any:
 
 
 def make_reader(rows: pd.DataFrame) -> Any:
-    return make_arrow(rows).to_reader(max_chunksize=7)
+    """Return batches, the first and the last of them without rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = make_arrow(rows)
+    batches = table.to_batches(max_chunksize=7)
+    batches = [batches[0].slice(0, 0), *batches, batches[0].slice(0, 0)]
+    return pyarrow.RecordBatchReader.from_batches(table.schema, batches)
 
 
 def make_duckdb(rows: pd.DataFrame) -> Any:
     import duckdb
 
-    return duckdb.connect().from_df(rows)
+    # In the connection that stays open: older versions close a relation with its own.
+    return duckdb.from_df(make_objects(rows))
 
 
 def make_ibis(rows: pd.DataFrame) -> Any:
@@ -68,8 +74,12 @@ def make_ibis(rows: pd.DataFrame) -> Any:
 
 def make_plain(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows without categoricals, for engines that have none."""
-    plain = rows.astype(dict.fromkeys(list_categoricals(rows), object))
-    return plain.astype({x: object for x in plain if plain[x].dtype == "str"})
+    return make_objects(rows.astype(dict.fromkeys(list_categoricals(rows), object)))
+
+
+def make_objects(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows without the strings of pandas 3, for engines that do not know them."""
+    return rows.astype({x: object for x in rows if rows[x].dtype == "str"})
 
 
 def make_dask(rows: pd.DataFrame) -> Any:

@@ -45,7 +45,7 @@ def scan_polars(pattern):
 
 
 def scan_duckdb(pattern):
-    return duckdb.connect().read_parquet(str(pattern))
+    return duckdb.read_parquet(str(pattern))
 
 
 def scan_ibis(pattern):
@@ -182,3 +182,26 @@ def test_a_server_that_ends_the_connection_leaves_nothing_half_written(tmp_path)
     lost = "case when k = 1500 then pg_terminate_backend(pg_backend_pid())::text else '1' end"
     query = f"select '1' as level, {lost} as guess, '2' as rival from generate_series(1, {N}) as k"  # noqa: S608 - a test's
     check_refused(tmp_path, url, query, "terminating connection")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "place", ["tester:sesame@/postgres?", "/postgres?user=tester&password=sesame&"]
+)
+def test_a_password_is_in_no_report_and_in_no_message(place, tmp_path):
+    address = f"postgresql://{place}host={start_postgres().info.host}"
+    query = ("--query", "select '1' as level, '2' as guess from generate_series(1, 3) as k")
+    told = ("--gold", "level", "--predicted", "guess", "--scale", "0..2")
+    for k, form in enumerate(("text", "json", "html")):
+        ran = run(
+            "evaluate", "--sql", address, *query, *told, "--format", form, "-o", tmp_path / f"r{k}"
+        )
+        assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert run("count", "--sql", address, *query, *told, "-o", tmp_path / "shard.json").code == 0
+    written = [path.read_text() for path in tmp_path.iterdir()]
+    assert len(written) == 4
+    for url, other in ((address, ("--query", "select no")), (f"{address}/nowhere", query)):
+        ran = run("evaluate", "--sql", url, *other, *told)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        written.append(ran.err)
+    assert not any("sesame" in text for text in written)

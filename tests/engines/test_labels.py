@@ -159,6 +159,23 @@ def test_ordered_columns_carry_their_scale(engine):
     assert "order that the column declares" in " ".join(found.origin.notes)
 
 
+def test_ordered_columns_of_systems_carry_their_scale(engine):
+    rows = make_rows(3)
+    order = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    names, columns = dict(zip("012", order.categories, strict=True)), ["level", "guess", "rival"]
+    ordered = rows.assign(**{x: rows[x].map(names).astype(order) for x in columns})
+    told = {"gold": "level", "metrics": ["mae"], "resamples": 100}
+    if not engine.ordered:
+        with pytest.raises(BadScale, match="scale="):
+            ordinate.compare(engine.make(ordered), ["guess", "rival"], **told)
+        return
+    found = ordinate.compare(engine.make(ordered), ["guess", "rival"], **told)
+    usual = ordinate.compare(rows, ["guess", "rival"], scale="0..2", **told)
+    assert found.panel.scale.labels == ("low", "mid", "high")
+    for name in ("rows", "items"):
+        assert getattr(found.panel, name).tolist() == getattr(usual.panel, name).tolist()
+
+
 def test_a_column_that_is_not_there_is_suggested(engine):
     with pytest.raises(BadInput, match=r"has no column 'gues'\. Did you mean 'guess'"):
         ordinate.evaluate(engine.make(make_rows(3)), gold="level", predicted="gues", scale="0..2")

@@ -61,7 +61,10 @@ def check_same(found, wanted):
         np.testing.assert_allclose(sums, theirs[name], close, 1e-13, err_msg=name)
 
 
-@pytest.mark.parametrize(("levels", "weights"), [(2, None), (5, "weight")])
+@pytest.mark.parametrize(
+    ("levels", "weights"),
+    [(2, None), (5, "weight"), pytest.param(50, "weight", marks=pytest.mark.slow)],
+)
 def test_every_engine_sums_up_the_same(engine, levels, weights):
     rows = make_rows(levels)
     told = {"weights": weights, "interval": None, "metrics": "all"}
@@ -83,6 +86,16 @@ def test_subgroups_are_those_of_their_items_alone(engine):
     assert set(found.by) == set(usual.by) == {"de", "en", "it", None}
     for name, part in usual.by.items():
         check_same_report(found.by[name], part)
+
+
+def test_clusters_beside_probabilities_are_the_same(engine):
+    rows = make_rows(5).assign(writer=np.arange(300) % 20)
+    found, usual = (evaluate(x, 5, groups="writer") for x in (engine.make(rows), rows))
+    assert found.groups == usual.groups == 20
+    check_same(found.probabilities.summary, usual.probabilities.summary)
+    for name, score in usual.metrics.items():
+        ours, theirs = found.metrics[name].estimate, score.estimate
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), nan_ok=True)
 
 
 def check_same_report(found, usual):

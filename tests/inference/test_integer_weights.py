@@ -10,7 +10,7 @@ from strategies import scale_of
 from ordinate.inference import estimate_metrics
 from ordinate.metrics import find_metric
 from ordinate.readers.columns import ItemColumns
-from ordinate.readers.label_files import count_files
+from ordinate.readers.confusion import count_files
 from ordinate.readers.systems import count_systems
 from ordinate.scale.encoding import CHUNK, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel

@@ -148,11 +148,19 @@ def test_tensors_need_not_be_contiguous(device):
     assert metric.summary() == ConfusionMatrix.of(gold, predicted, range(4))
 
 
-def test_arrays_of_other_libraries_are_read_through_dlpack():
+class ExportedArray:
+    """What an array of any library has, and nothing else: its memory, by DLPack."""
+
+    def __init__(self, values):
+        self.__dlpack__, self.__dlpack_device__ = values.__dlpack__, values.__dlpack_device__
+
+
+@pytest.mark.parametrize("export", [np.asarray, ExportedArray], ids=["NumPy", "DLPack"])
+def test_arrays_of_other_libraries_are_read_through_dlpack(export):
     gold, predicted = draw_labels(6, 100)
-    metric = OrdinalMetric("cefr")
-    metric.update(predicted, gold)
-    assert metric.summary().counts.sum() == 100
+    metric = OrdinalMetric(range(6))
+    metric.update(export(predicted), export(gold))
+    assert metric.summary() == ConfusionMatrix.of(gold, predicted, range(6))
 
 
 @devices

@@ -1,5 +1,6 @@
 """What people install: the wheel, made from the source distribution, in an empty environment."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -55,9 +56,10 @@ def test_the_source_distribution_has_licence_and_tests(distributions):
 def install(wheel: Path, extras: str, folder: Path) -> Path:
     """Install into an empty environment; return its folder of programs."""
     call(sys.executable, "-m", "venv", folder, folder=folder)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-c"]
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    pip = [programs / "python", "-m", "pip", "install", "--quiet", "-c"]
     call(*pip, ROOT / "constraints.txt", f"{wheel}{extras}", folder=folder)
-    return folder / "bin"
+    return programs
 
 
 @pytest.mark.parametrize("extras", ["", f"[{','.join(LIGHT)}]"], ids=["base", "light"])

@@ -46,7 +46,7 @@ def test_items_keep_their_rows_and_files_when_some_are_left_out(tmp_path, monkey
     assert kept["g"] == ["g0", "g2", "g0", "g1"]
     assert kept.labels["x"].tolist() == ["1", "3", "4", "5"]
     assert kept.row.tolist() == [1, 3, 1, 2]
-    assert kept.places[1:] == ["a.csv:3", "b.csv:1", "b.csv:2"]
+    assert list(kept.places)[1:] == ["a.csv:3", "b.csv:1", "b.csv:2"]
     assert both.select_rows(np.ones(5, bool)) is both
 
 

@@ -50,13 +50,9 @@ def write(data, name="items.csv"):
 
 
 def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **columns):
-    options = {
-        key: columns.pop(key)
-        for key in ("renormalize", "blocks", "rows_per_block")
-        if key in columns
-    }
-    wanted = ItemColumns(gold="level", **columns)
-    return count_probabilities(list(paths), wanted, named, parts, scale, missing, **options)
+    options = {key: columns.pop(key) for key in ("blocks", "rows_per_block") if key in columns}
+    wanted = ItemColumns(gold="level", probabilities=named, **columns)
+    return count_probabilities(list(paths), wanted, parts, scale, missing, **options)
 
 
 def leaves(found):

@@ -34,13 +34,14 @@ def test_finalists_of_one_search_are_compared(found):
 
 
 def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_path):
-    tune_table(
-        smooth(), tmp_path / "a", Settings(models="poly_ridge", trials=1, folds=2), unit="kg/m³"
-    )
-    tune_table(
-        smooth(), tmp_path / "b", Settings(models="kernel_ridge", trials=1, folds=2), unit="kg/m³"
-    )
-    result = compare_searches([tmp_path / "a", tmp_path / "b"])
+    found = [
+        tune_table(
+            smooth(), tmp_path / model, Settings(models=model, trials=1, folds=2), unit="kg/m³"
+        )
+        for model in ("poly_ridge", "kernel_ridge")
+    ]
+    result = compare_searches([tmp_path / "poly_ridge", tmp_path / "kernel_ridge"])
+    assert compare_searches(found).to_dict() == result.to_dict()
     assert result.n == 8
     assert result.differences[0].metric == "rmse"
 

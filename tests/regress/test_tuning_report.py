@@ -65,6 +65,15 @@ def test_the_measures_are_what_they_are_called(found):
     assert rows["improvement over the baseline"] == pytest.approx(1 - rmse / baseline)
 
 
+def test_the_verdict_has_the_unit_of_all_errors(found):
+    result = found[1]
+    verdict = result.document().verdict
+    for test in result.tests:
+        gap = f"{result.report.format_value(abs(test.optimism))} kg/m³"
+        side = "worse" if test.optimism > 0 else "better"
+        assert f": {gap} {side} than by cross-validation." in verdict
+
+
 def test_the_lowest_error_stands_beside_that_of_the_winner(found):
     rows = {row["title"]: row["value"] for row in found[1].summarize()}
     (lowest,) = (name for name in rows if name.startswith("lowest held-out RMSE ("))

@@ -406,6 +406,14 @@ def test_names_and_units_cannot_drive_anything(form):
     assert (form != "csv") or ",=" not in text
 
 
+@pytest.mark.parametrize("interval", [0.9, None, ConfidenceIntervals(0.9), ConfidenceIntervals()])
+def test_intervals_of_each_model_are_those_of_its_evaluation(interval):
+    found = compare_regression(Y, MODELS, "rmse", interval=interval)
+    for name, predicted in MODELS.items():
+        alone = evaluate_regression(Y, predicted, "rmse", interval=interval).metrics["rmse"]
+        assert found.models[name]["rmse"] == alone
+
+
 @pytest.mark.parametrize(
     ("targets", "models", "options", "error", "message"),
     [
@@ -422,6 +430,7 @@ def test_names_and_units_cannot_drive_anything(form):
         ([1.0, 2.0], {"a": [1, 2], "b": [2, 3]}, {"groups": ["g"]}, UnequalLengths, "groups"),
         ([1.0, 2.0], {"a": [1, 2], "b": [2, 3]}, {"groups": ["g", None]}, MissingLabels, "row 2"),
         ([1.0], {"a": [1], "b": [2]}, {"interval": 5}, BadOption, "level of an interval"),
+        ([1.0], {"a": [1], "b": [2]}, {"metrics": []}, BadOption, "No metric was named"),
     ],
 )
 def test_bad_input_is_refused_by_name(targets, models, options, error, message):

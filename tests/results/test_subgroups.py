@@ -24,7 +24,9 @@ from strategies import scale_of
 from ordinate.errors import MissingLabels, UnequalLengths
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.metrics import find_metric
+from ordinate.render import text
 from ordinate.results.evaluation import evaluate
+from ordinate.results.regression import evaluate_regression
 from ordinate.summaries import ConfusionMatrix
 
 
@@ -408,3 +410,42 @@ def test_each_subgroup_says_how_many_of_its_own_items_were_dropped():
 def test_a_second_human_of_another_length_is_refused():
     with pytest.raises(UnequalLengths, match="second_rater"):
         human(second=SECOND[:-1])
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def test_the_verdict_names_the_subgroups_that_differ_most_first():
+    parts = [f"part {k % 8}" for k in range(320)]
+    gold = [k % 3 for k in range(320)]
+    errors = [0, 2, 4, 6, 34, 36, 38, 40]  # of the 40 items of each
+    wrong = [k // 8 < errors[k % 8] for k in range(320)]
+    answers = [(x + 1) % 3 if no else x for x, no in zip(gold, wrong, strict=True)]
+    result = evaluate(gold, answers, "0,1,2", "accuracy", by=parts)
+    gaps = {name: part.difference_from_rest["accuracy"] for name, part in result.by.items()}
+    clear = [name for name, gap in gaps.items() if gap.low > 0 or gap.high < 0]
+    first, second, *_ = sorted(clear, key=lambda name: -abs(gaps[name].value))
+    named = f"{first} ({gaps[first].value:.3f}), {second} ({gaps[second].value:.3f}), "
+    verdict = result.document().verdict
+    assert len(clear) == 8
+    assert f"different from the rest by accuracy, each on its own: {named}" in verdict
+    assert " and 3 more." in verdict
+    alike = evaluate(gold, gold, "0,1,2", "mae", by=parts)
+    assert "No subgroup is significantly different from the rest by mae." in (
+        alike.document().verdict
+    )
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize(("count", "shown"), [(12, True), (13, False)])
+def test_many_subgroups_are_for_files(regression, count, shown):
+    by = [f"part {k % count}" for k in range(130)]
+    values = [float(k % 3) for k in range(130)]
+    if regression:
+        result = evaluate_regression(values, values[1:] + values[:1], by=by, interval=None)
+    else:
+        result = evaluate(values, values, "0,1,2", "mae", by=by, interval=None)
+    document = result.document()
+    assert ("part 11" in text.render(document, details=False)) == shown
+    assert "part 11" in text.render(document)
+    assert (f"The {count} subgroups" in text.render(document, details=False)) != shown

@@ -111,6 +111,16 @@ def test_the_text_is_scikit_learns_to_the_letter(zero_division, weights, digits,
     assert lines_of_both(ours) == theirs.splitlines()
 
 
+@pytest.mark.parametrize("seed", [6, 12, 14])
+def test_sums_of_weights_have_every_digit_of_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    gold, predicted = rng.integers(0, 3, (2, 30))
+    weights = rng.random(30)
+    ours = ordinate.classification_report(gold, predicted, "0..2", sample_weight=weights)
+    theirs = sklearn.metrics.classification_report(gold, predicted, sample_weight=weights)
+    assert lines_of_both(ours) == theirs.splitlines()
+
+
 @pytest.mark.parametrize("zero_division", [0, 1, np.nan])
 @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1.0, 10)])
 def test_the_dictionary_is_scikit_learns_and_adjacent_accuracy(zero_division, weights):
@@ -122,6 +132,17 @@ def test_the_dictionary_is_scikit_learns_and_adjacent_accuracy(zero_division, we
     assert list(ours) == list(theirs)
     for name, numbers in theirs.items():
         assert ours[name] == pytest.approx(numbers, nan_ok=True), name
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 1.0]])
+def test_averages_of_levels_without_support_are_scikit_learns(weights):
+    gold, predicted = ["A1", "A1", "A1"], ["A2", "B1", "B1"]  # no precision of the only gold level
+    options = {"zero_division": np.nan, "sample_weight": weights, "output_dict": True}
+    ours = ordinate.classification_report(gold, predicted, ["A1", "A2", "B1"], **options)
+    theirs = sklearn.metrics.classification_report(gold, predicted, **options)
+    assert theirs["weighted avg"]["precision"] == 0.0
+    for name in ("macro avg", "weighted avg"):
+        assert ours[name] == pytest.approx(theirs[name], nan_ok=True)
 
 
 def test_by_default_what_is_undefined_is_said_and_averages_are_scikit_learns():

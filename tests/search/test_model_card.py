@@ -11,6 +11,7 @@ from search_cases import TABLE_FILE
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.experiment.folder import Experiment
 from ordinate.render import RENDERERS, Grid, render
+from ordinate.results.verification import verify
 from ordinate.search.model_card import make_model_card
 from ordinate.search.model_card_text import PLACEHOLDER
 
@@ -57,6 +58,20 @@ def test_the_evaluation_is_that_of_the_run(finished):
     found = getattr(found, "estimate", found)
     assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
     assert make_model_card(result) == card
+
+
+@pytest.mark.parametrize("suffix", ["html", "json"])
+def test_a_saved_card_is_recomputed_from_its_summaries(finished, case, suffix, tmp_path):
+    root, _ = finished
+    path = tmp_path / f"card.{suffix}"
+    make_model_card(root).save(path)
+    found = verify(path)
+    assert found.agrees
+    expected = {
+        "classification": ("confusion matrices", "sums over predicted probabilities"),
+        "regression": ("moments of targets and predictions", "sums over prediction intervals"),
+    }
+    assert found.summaries == expected[case.name]
 
 
 def test_the_verdict_names_the_test_and_the_baselines(finished):

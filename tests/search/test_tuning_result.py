@@ -29,11 +29,12 @@ def test_every_trial_is_told_of_with_its_reason_and_its_sign():
 
 def test_a_test_that_comes_out_as_cross_validation_is_neither_better_nor_worse(finished):
     _, result = finished
-    basis = result.report.basis
+    report = result.report
+    gap = " ".join(filter(None, (report.format_value(0.25), report.unit)))
     for optimism, said in (
-        (0.0, f"the same as {basis}."),
-        (0.25, f"worse than {basis}."),
-        (-0.25, f"better than {basis}."),
+        (0.0, f"the same as {report.basis}."),
+        (0.25, f"{gap} worse than {report.basis}."),
+        (-0.25, f"{gap} better than {report.basis}."),
     ):
         tested = replace(result.tests[0], optimism=optimism)
         assert describe_winner(replace(result, tests=(tested,))).endswith(said)

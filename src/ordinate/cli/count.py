@@ -68,8 +68,7 @@ def run(options: argparse.Namespace) -> int:
 def _count_labels(options: argparse.Namespace) -> Any:
     from ordinate.cli.progress import watch_files
     from ordinate.readers.columns import ItemColumns
-    from ordinate.readers.confusion import count_table
-    from ordinate.readers.label_files import count_files
+    from ordinate.readers.confusion import count_files, count_table
 
     given = collect_given(options, ItemColumns)
     columns = ItemColumns(**given, renamed=read_renamed_labels(options))

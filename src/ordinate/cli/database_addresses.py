@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
-from ordinate.readers.duckdb_connection import import_duckdb
+from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
 
 
 @contextmanager
@@ -26,10 +26,11 @@ def connect_database(url: str) -> Iterator[Any]:
     except MissingExtra:
         raise
     except Exception as problem:  # noqa: BLE001 - any driver, each with errors of its own
-        password = urlsplit(url).password
-        reason = " ".join(str(problem).split())[:300].rstrip(".")
-        reason = reason.replace(password, "…") if password else reason
-        raise BadInput(f"{hide_password(url)} cannot be opened: {reason}.") from None
+        reason = " ".join(str(problem).split())
+        for password in _list_passwords(url):
+            reason = reason.replace(password, "…")
+        shown = reason[:300].rstrip(".")
+        raise BadInput(f"{hide_password(url)} cannot be opened: {shown}.") from None
     with closing(connection):
         yield connection
 
@@ -39,8 +40,16 @@ def hide_password(url: str) -> str:
 
     >>> hide_password("postgresql://ann:secret@host:5432/essays")
     'postgresql://ann@host:5432/essays'
+    >>> hide_password("postgresql://host/essays?user=ann&password=secret")
+    'postgresql://host/essays?user=ann&password=…'
     """
-    return re.sub(r"://([^:/@]*):.*@", r"://\1@", url)
+    return re.sub(r"(password=)[^&]*", r"\1…", re.sub(r":(?!//).*@", "@", url))
+
+
+def _list_passwords(url: str) -> list[str]:
+    """Return the passwords of an address, as it has them and as a server gets them."""
+    written = re.findall(r":(?!//)(.*)@", url) + re.findall(r"password=([^&]*)", url)
+    return [text for password in written for text in (password, unquote(password)) if text]
 
 
 def _connect_sqlite(url: str, path: str) -> Any:
@@ -52,7 +61,7 @@ def _connect_sqlite(url: str, path: str) -> Any:
 
 def _connect_duckdb(url: str, path: str) -> Any:
     del url
-    return import_duckdb().connect(str(Path(path)), read_only=True)
+    return import_duckdb().connect(str(Path(path)), read_only=True, config=OFFLINE_SETTINGS)
 
 
 def _connect_postgres(url: str, path: str) -> Any:

@@ -191,8 +191,7 @@ def _evaluate_labels(
 ) -> "Evaluation":
 
     from ordinate.cli.progress import show_share, watch_files
-    from ordinate.readers.confusion import count_table
-    from ordinate.readers.label_files import count_files
+    from ordinate.readers.confusion import count_files, count_table
     from ordinate.results.evaluation import evaluate_data
 
     with open_rows(options, ("scale_by",)) as table:
@@ -242,7 +241,7 @@ def _evaluate_scaled_cases(
     """Evaluate each case on its own scale; they are counted on the labels of all scales."""
     from ordinate.cli.progress import watch_files
     from ordinate.readers.columns import ItemColumns
-    from ordinate.readers.label_files import count_files
+    from ordinate.readers.confusion import count_files
     from ordinate.results import Origin
     from ordinate.results.case_averages import Cases
     from ordinate.results.case_scales import (
@@ -310,12 +309,10 @@ def _evaluate_calibration(
     bins = _find_bins(selected)
     found = count_probabilities(
         options.files,
-        replace(columns, by=None, groups=None, second_rater=None, probabilities=()),
-        columns.probabilities,
+        replace(columns, by=None, groups=None, second_rater=None),
         collect_required_parts(selected, bins),
         parse_scale(options),
         choose_missing_policy(options),
-        renormalize=columns.renormalize,
         blocks=JACKKNIFE_BLOCKS,
         watch=watch_files,
     )

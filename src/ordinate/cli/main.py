@@ -43,6 +43,9 @@ COMMANDS = {
     "study": "run an experiment on metrics again",
 }
 
+# Commands that compute on threads of their own, of which each would wait for those of NumPy's BLAS.
+THREADED = {"evaluate", "evaluate-regression", "compare", "merge", "power", "verify", "meta"}
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line; what begins with a minus and a digit is no flag."""
@@ -82,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a character
     words = sys.argv[1:] if arguments is None else arguments
+    if THREADED & {*words[:1]} and "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # is read when NumPy is imported
     parsed = argparse.Namespace()
     try:
         parsed = build_parser(words[:1]).parse_args(words)

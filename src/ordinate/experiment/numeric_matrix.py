@@ -85,7 +85,7 @@ def read_numbers(
         names = list(columns)[start : start + columns_per_query]
         cells = (f"TRY_CAST({columns[name]} AS {sql_type})" for name in names)
         selected = (f"coalesce({cell}, 'nan'::{sql_type}) AS x{k}" for k, cell in enumerate(cells))
-        found = source.read_arrays(", ".join(selected))
+        found = source.read_table(", ".join(selected))
         for k, name in enumerate(names):
             matrix[:, start + k] = found[f"x{k}"]
             odd = ~np.isfinite(matrix[:, start + k])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, shorten, suggest_names
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, format_columns
 from ordinate.readers.columns import FileOptions, Gold, Id, Lenient, Predicted
-from ordinate.readers.duckdb_connection import read_arrays, read_rows
+from ordinate.readers.duckdb_connection import read_rows, read_table
 from ordinate.readers.file_formats import NamedFile, detect_format, refuse_duplicate_files
 from ordinate.readers.irregular_lines import (
     Irregularity,
@@ -263,7 +263,7 @@ class RunReader(LineReader):
         checked = build_line_check_sql(none, by_test_case=by_test_case)
         self.query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
         self.left_out += count_irregular_lines(self.connection, "FROM checked", self.file)
-        arrays = read_arrays(
+        arrays = read_table(
             self.connection,
             f"SELECT place, coalesce(max(code) FILTER (kind IS NULL), {none}) AS code "
             "FROM checked WHERE place IS NOT NULL GROUP BY place",

@@ -12,6 +12,7 @@ from ordinate.readers.items import (
     CLUSTER,
     IN_GOLD,
     IN_PREDICTED,
+    MATCH_COUNTS,
     NTH,
     SUBGROUP,
     WEIGHT,
@@ -148,7 +149,16 @@ def _renumber(groups: Groups, order: list[int]) -> Groups:
     return Groups([groups.values[k] for k in order], number[groups.codes])
 
 
+def encode_values(groups: Groups, table: Table, role: str) -> Array:
+    """Return the numbers of groups in the rows of another table; 0 where it has no such column."""
+    if role not in table:
+        return np.zeros(len(table["items"]), int)
+    place = {value: k for k, value in enumerate(groups.values)}
+    found = factorize_column(table[role])
+    return np.array([place[value] for value in found.values], int)[found.codes]
+
+
 def _count_joined_items(table: Table) -> dict[str, int]:
     in_gold, in_predicted = (table[name].astype(bool) for name in (IN_GOLD, IN_PREDICTED))
-    found = {"matched": in_gold & in_predicted, "missing": ~in_predicted, "unknown": ~in_gold}
-    return {name: int(table["items"][where].sum()) for name, where in found.items()}
+    found = zip(MATCH_COUNTS, (in_gold & in_predicted, ~in_predicted, ~in_gold), strict=True)
+    return {name: int(table["items"][where].sum()) for name, where in found}

@@ -43,8 +43,7 @@ Id = Annotated[
 ]
 RowOrder = Annotated[bool, Setting("match gold and predictions by their row order")]
 Delimiter = Annotated[
-    str | None,
-    Setting("what separates columns", metavar="CHAR", default="by the first lines"),
+    str | None, Setting("what separates columns", metavar="CHAR", default="by the first lines")
 ]
 Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
 Lenient = Annotated[

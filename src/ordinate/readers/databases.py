@@ -13,13 +13,12 @@ from ordinate.readers.expressions import (
     ANSI,
     POSTGRES,
     SQLITE,
-    Aggregate,
     Expression,
     build_sum_query,
     column,
     name_columns,
 )
-from ordinate.readers.items import Table
+from ordinate.readers.items import Row, Sums, Table
 
 T = TypeVar("T")
 # By the module of a connection.
@@ -111,12 +110,7 @@ class QueryItems:
             sql = f"(SELECT {selected} FROM {sql} AS items{fence})"
         return f"{sql} AS items"
 
-    def sum_by(
-        self,
-        keys: Sequence[str],
-        sums: Mapping[str, Aggregate],
-        where: Expression | None = None,
-    ) -> Table:
+    def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, as the database finds them."""
         query = build_sum_query(self._items, keys, sums, where, ANSI)
         rows = self.query.read(query, lambda cursor: cursor.fetchall())
@@ -128,12 +122,10 @@ class QueryItems:
         }
         return {key: cells[:, k] for k, key in enumerate(keys)} | numbers
 
-    def find_cells(
-        self, where: Expression, shown: Expression, limit: int, *also: Expression
-    ) -> list[tuple[Any, ...]]:
+    def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
         place = [column("id")] if "id" in self.roles else []
-        selected = ", ".join(x.to_sql(ANSI) for x in (*place, shown, *also))
+        selected = ", ".join(x.to_sql(ANSI) for x in (*place, *shown))
         rows = self.query.read(
             f"SELECT {selected} FROM {self._items} WHERE {where.to_sql(ANSI)}",
             lambda cursor: cursor.fetchmany(limit),

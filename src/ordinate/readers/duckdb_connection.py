@@ -88,11 +88,6 @@ def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
     return _run_query(lambda: connection.execute(query).fetchall(), name)
 
 
-def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
-    """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
-
-
 def read_table(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a query on a file; missing values are None, in arrays of objects."""
     found = _run_query(lambda: connection.execute(query).fetchnumpy(), name)

@@ -29,8 +29,8 @@ from ordinate.readers.duckdb_connection import (
     limit_memory,
     quote_identifier,
     quote_literal,
-    read_arrays,
     read_rows,
+    read_table,
 )
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class FileSource:
         """Return rows of the file; `rest` is what follows its name in a query."""
         return read_rows(self.connection, f"SELECT {selected} FROM {self.sql} {rest}", self.name)
 
-    def read_arrays(self, selected: str) -> dict[str, NDArray[Any]]:
-        """Return columns of numbers, of which none is missing."""
-        return read_arrays(self.connection, f"SELECT {selected} FROM {self.sql}", self.name)
+    def read_table(self, selected: str) -> dict[str, NDArray[Any]]:
+        """Return columns of the file, None where a value is missing."""
+        return read_table(self.connection, f"SELECT {selected} FROM {self.sql}", self.name)
 
     def count_rows(self) -> int:
         """Return how many rows the file has."""
@@ -94,9 +94,7 @@ class TextLayout:
 
 
 def open_sources(
-    options: FileOptions | None = None,
-    watch: Watch = lambda _: nullcontext(),
-    **limits: int,
+    options: FileOptions | None = None, watch: Watch = lambda _: nullcontext(), **limits: int
 ) -> "AbstractContextManager[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
     if not getattr(options, "lenient", False):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column
-from ordinate.readers.items import Table
+from ordinate.readers.expressions import ALWAYS, Expression, column
+from ordinate.readers.items import Row, Sums, Table
 
 PLACE = "place"  # where a cell is, as an error names it
 
@@ -33,12 +33,7 @@ class FrameItems:
         with explain_failure(self.name):
             return replace(self, frame=self.frame.with_columns(**more))
 
-    def sum_by(
-        self,
-        keys: Sequence[str],
-        sums: Mapping[str, Aggregate],
-        where: Expression | None = None,
-    ) -> Table:
+    def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, as the engine finds them."""
         with explain_failure(self.name):
             rows = self._filter(where)
@@ -50,11 +45,9 @@ class FrameItems:
             name: np.array(table[name].to_list(), float) for name in sums
         }
 
-    def find_cells(
-        self, where: Expression, shown: Expression, limit: int, *also: Expression
-    ) -> list[tuple[Any, ...]]:
+    def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
-        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((shown, *also))}
+        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate(shown)}
         place = {PLACE: column("id").to_narwhals()} if self.identified else {}
         with explain_failure(self.name):
             table = self._filter(where).select(**cells, **place).head(limit).collect()

@@ -49,9 +49,6 @@ class IrregularityKind(StrEnum):
     MISSING = "id that the run lacks"
 
 
-KINDS = list(IrregularityKind)
-
-
 @dataclass(frozen=True)
 class Irregularity:
     """How often a file is irregular in one way, and the first example.
@@ -73,7 +70,7 @@ class Irregularity:
 
 def list_irregularities(irregular: Sequence[Irregularity]) -> list[str]:
     """Return the kinds, in all files together, with their counts and first examples."""
-    by_kind = ([entry for entry in irregular if entry.kind == kind] for kind in KINDS)
+    by_kind = ([entry for entry in irregular if entry.kind == kind] for kind in IrregularityKind)
     return [_format_irregularity(entries) for entries in by_kind if entries]
 
 
@@ -128,11 +125,11 @@ def count_irregular_lines(connection: Connection, lines: str, file: str) -> list
         f"FROM ({lines}) WHERE kind IS NOT NULL GROUP BY kind",
         file,
     )
-    entries = [
-        Irregularity(file, IrregularityKind(kind), count, line, format_excerpt(text))
+    found = {
+        kind: Irregularity(file, IrregularityKind(kind), count, line, format_excerpt(text))
         for kind, count, line, text in rows
-    ]
-    return sorted(entries, key=lambda entry: KINDS.index(entry.kind))
+    }
+    return [found[kind] for kind in IrregularityKind if kind in found]
 
 
 # --- what is left out ----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,7 @@ class RowNames(Sequence[str]):
     def __len__(self) -> int:
         return len(self.row)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return [self[k] for k in range(*at.indices(len(self)))]
+    def __getitem__(self, at: Any) -> Any:
         row = f"{self.row[at]}"
         return f"row {row}" if len(self.files) == 1 else f"{self.files[self.file[at]]}:{row}"
 
@@ -117,37 +111,24 @@ def read_cells(sources: list[FileSource], names: Sequence[str]) -> dict[str, Any
     """Return columns by name: arrays of numbers, nan where there is none, or lists of strings."""
     if not names:
         return {}
-    strange = "count(*) FILTER ({1} IS NOT NULL AND {0} IS NULL)"
-    columns = [_build_cell_sql(source, names) for source in sources]
+    names = list(dict.fromkeys(names))
+    number, text = "TRY_CAST({0} AS DOUBLE)", "nullif(CAST({0} AS VARCHAR), '')"
+    strange = f"count(*) FILTER ({text} IS NOT NULL AND {number} IS NULL)"
+    columns = [{name: resolve_column(source, name) for name in names} for source in sources]
     texts: set[str] = set()
     for source, cells in zip(sources, columns, strict=True):
-        counts = source.read(", ".join(strange.format(*sql) for sql in cells.values()))[0]
+        counts = source.read(", ".join(map(strange.format, cells.values())))[0]
         texts |= {name for name, count in zip(cells, counts, strict=True) if count}
-    numbers = "coalesce({0}, CAST('nan' AS DOUBLE)) AS x{2}"
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    forms = [text if x in texts else f"coalesce({number}, CAST('nan' AS DOUBLE))" for x in names]
+    tables = []
     for source, cells in zip(sources, columns, strict=True):
-        wanted = [numbers.format(*sql, k) for k, sql in enumerate(cells.values())]
-        wanted = [sql for name, sql in zip(cells, wanted, strict=True) if name not in texts]
-        arrays = source.read_arrays(", ".join(wanted)) if wanted else {}
-        for k, (name, (_, text)) in enumerate(cells.items()):
-            cell = [row[0] for row in source.read(text)] if name in texts else arrays[f"x{k}"]
-            found[name].append(cell)
-    return {
-        name: [cell for part in parts for cell in part] if name in texts else np.concatenate(parts)
-        for name, parts in found.items()
-    }
-
-
-def _build_cell_sql(source: FileSource, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return SQL for the cells of columns, as numbers and as strings."""
-    columns = {name: resolve_column(source, name) for name in names}
-    return {
-        name: (f"TRY_CAST({sql} AS DOUBLE)", f"nullif(CAST({sql} AS VARCHAR), '')")
-        for name, sql in columns.items()
-    }
+        wanted = map(str.format, forms, cells.values())
+        tables.append(source.read_table(", ".join(f"{x} AS x{k}" for k, x in enumerate(wanted))))
+    joined = {x: np.concatenate([y[f"x{k}"] for y in tables]) for k, x in enumerate(names)}
+    return {name: x.tolist() if name in texts else x for name, x in joined.items()}
 
 
 def read_labels(sources: list[FileSource], name: str) -> Array:
     """Return a column as strings, None where a cell is empty."""
-    found = [row[0] for x in sources for row in x.read(build_label_sql(x, name))]
-    return np.array([*found, None], object)[:-1]  # None: an array of strings, however long
+    tables = (x.read_table(f"{build_label_sql(x, name)} AS label") for x in sources)
+    return np.concatenate([table["label"] for table in tables])

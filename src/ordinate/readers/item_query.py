@@ -3,28 +3,16 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, find_column
 from ordinate.readers.columns import ItemColumns, split_key
-from ordinate.readers.duckdb_connection import (
-    Connection,
-    quote_literal,
-    read_rows,
-    read_table,
-)
-from ordinate.readers.expressions import (
-    DUCKDB,
-    Aggregate,
-    Expression,
-    build_sum_query,
-    name_columns,
-)
+from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows, read_table
+from ordinate.readers.expressions import DUCKDB, Expression, build_sum_query, name_columns
 from ordinate.readers.file_formats import FileReader, FileSource
-from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Table
+from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Row, Sums, Table
 
 LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
@@ -70,12 +58,7 @@ class FileItems:
         parts = [replace(x, sql=f"SELECT {selected} FROM ({x.sql})") for x in self.parts]
         return replace(self, parts=parts)
 
-    def sum_by(
-        self,
-        keys: Sequence[str],
-        sums: Mapping[str, Aggregate],
-        where: Expression | None = None,
-    ) -> Table:
+    def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items of each file that share all keys."""
         tables = []
         for k, part in enumerate(self.parts):
@@ -85,31 +68,21 @@ class FileItems:
                 tables[k][NTH] = tables[k][NTH].astype(float) + k * FILE_ROW_OFFSET
         return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
-    def find_cells(
-        self, where: Expression, shown: Expression, limit: int, *also: Expression
-    ) -> list[tuple[Any, ...]]:
+    def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places where a condition holds, and what stands there."""
-        found: list[tuple[Any, ...]] = []
-        for part in self.parts:
-            found += self._find_cells_in_file(part, where, [shown, *also], limit - len(found))
-        return found
-
-    def _find_cells_in_file(
-        self, part: ItemQuery, where: Expression, shown: Sequence[Expression], limit: int
-    ) -> list[tuple[Any, ...]]:
-        place = "id" if part.keyed else "row_number() OVER ()"
-        selected = ", ".join(x.to_sql(DUCKDB) for x in shown)
+        unit, place = ("id", "id") if self.keyed else ("row", "row_number() OVER ()")
+        selected = ", ".join(["place", *(x.to_sql(DUCKDB) for x in shown)])
         order = NTH if self.ordered else "place"
-        query = (
-            f"SELECT place, {selected} FROM (SELECT *, {place} AS place FROM "
-            f"({part.sql})) WHERE {where.to_sql(DUCKDB)} ORDER BY {order} LIMIT {limit}"
-        )
-        of_file = f" of {part.name}" if len(self.parts) > 1 else ""
-        unit = "id" if part.keyed else "row"
-        return [
-            (f"{unit} {place}{of_file}", *found)
-            for place, *found in read_rows(self.connection, query, part.name)
-        ]
+        rows: list[Row] = []
+        for part in self.parts:
+            query = (
+                f"SELECT {selected} FROM (SELECT *, {place} AS place FROM ({part.sql})) WHERE "
+                f"{where.to_sql(DUCKDB)} ORDER BY {order} LIMIT {limit - len(rows)}"
+            )
+            of_file = f" of {part.name}" if len(self.parts) > 1 else ""
+            found = read_rows(self.connection, query, part.name)
+            rows += [(f"{unit} {at}{of_file}", *cells) for at, *cells in found]
+        return rows
 
 
 class QueryPlanner:
@@ -155,14 +128,11 @@ class QueryPlanner:
 
     def build_items(self) -> "FileItems":
         """Return the items, with one query for each file, or one for files that are joined."""
-        ordered = self.columns.groups is not None
-        return FileItems(self.reader.connection, self.build_queries(), ordered)
-
-    def build_queries(self) -> list[ItemQuery]:
-        """Return a query for each file, or one for files that are joined."""
         if not self.gold_files:
-            return [self._query_single_file(source) for source in self.files]
-        return [self._join_by_row_order() if self.columns.row_order else self._join_by_id()]
+            parts = [self._query_single_file(source) for source in self.files]
+        else:
+            parts = [self._join_by_row_order() if self.columns.row_order else self._join_by_id()]
+        return FileItems(self.reader.connection, parts, ordered=self.columns.groups is not None)
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -201,8 +171,9 @@ class QueryPlanner:
 
     def _join_by_id(self) -> ItemQuery:
         left, right, extras = self._build_sides_sql()
-        left = self._check_ids(self.gold_files, left, GOLD)
-        right = self._check_ids(self.files, right, PREDICTED)
+        names = [", ".join(x.name for x in side) for side in (self.gold_files, self.files)]
+        left = require_ids(self.reader, left, GOLD, names[0], self._id_column)
+        right = require_ids(self.reader, right, PREDICTED, names[1], self._id_column)
         return ItemQuery(
             "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
@@ -239,10 +210,6 @@ class QueryPlanner:
                 "or pass --row-order if the rows of both files are in the same order."
             )
         return self.columns.id
-
-    def _check_ids(self, sources: list[FileSource], rows: str, label: str) -> str:
-        name = ", ".join(source.name for source in sources)
-        return require_ids(self.reader, rows, label, name, self._id_column)
 
 
 def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
@@ -281,11 +248,6 @@ def build_label_sql(source: FileSource, column: str) -> str:
         return text
     # Other questions about NaN take the answer from a file's statistics, which leave it out.
     return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
-
-
-def build_number_sql(name: str) -> str:
-    """Return SQL for a column of numbers, nan where there is none."""
-    return f"coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) AS {name}"
 
 
 def build_key_sql(source: FileSource, column: str) -> str:

@@ -10,12 +10,15 @@ from ordinate.readers.expressions import COUNT, Aggregate, Expression, column, c
 from ordinate.summaries.counting import HEAVIEST_WEIGHT, CellSums
 
 Array = NDArray[Any]
+Sums = Mapping[str, Aggregate]
+Row = tuple[Any, ...]  # a place, and what stands there
 Table = dict[str, Array]  # columns of a few rows: keys as objects, None where missing, and numbers
 
 # Columns of items, by role.
 GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
 SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
 IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
+MATCH_COUNTS = ("matched", "missing", "unknown")  # of items that were joined by an id
 
 
 class ItemSource(Protocol):
@@ -40,17 +43,10 @@ class ItemSource(Protocol):
     def add_columns(self, columns: Mapping[str, Expression]) -> "ItemSource":
         """Return the items with more columns."""
 
-    def sum_by(
-        self,
-        keys: Sequence[str],
-        sums: Mapping[str, Aggregate],
-        where: Expression | None = None,
-    ) -> Table:
+    def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, a row for each."""
 
-    def find_cells(
-        self, where: Expression, shown: Expression, limit: int, *also: Expression
-    ) -> list[tuple[Any, ...]]:
+    def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places where a condition holds, and what stands there."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadWeights, NoItems
 from ordinate.readers.expressions import ALWAYS, COUNT, Expression, column
-from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, is_wrong_weight
+from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, Row, is_wrong_weight
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
@@ -31,17 +31,10 @@ class LabelSpelling:
     """
 
     def __init__(
-        self,
-        renamed: Mapping[str, str | None],
-        left_out: "list[Irregularity] | None" = None,
+        self, renamed: Mapping[str, str | None], left_out: "list[Irregularity] | None" = None
     ) -> None:
         self.renamed, self.left_out = renamed, left_out
         self.off_scale: set[str] = set()  # labels that are left out
-
-    @property
-    def missing_labels(self) -> list[str]:
-        """The labels that stand for a missing one."""
-        return [label for label, level in self.renamed.items() if is_missing(level)]
 
     def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> bool:
         """Take labels for missing ones, if such are left out, and count them."""
@@ -89,19 +82,21 @@ class RowLocator:
     def __init__(self, items: ItemSource, spelling: LabelSpelling, weights: str | None) -> None:
         self.items, self.spelling, self.weights = items, spelling, weights
 
-    def find_missing_labels(self, role: str, labels: Iterable[Any] | None = None) -> list[str]:
+    def find_missing_labels(self, role: str, labels: Iterable[Any]) -> list[str]:
         """Return the first places without a label, or with one of those that stand for none."""
-        unnamed = [x for x in labels or self.spelling.missing_labels if x is not None]
-        conditions = [
-            ~column(role).is_finite() if isinstance(x, float) else column(role) == x
-            for x in unnamed
-        ]
-        return self.find_empty_cells(role, *conditions)
+        cells = column(role)
+        unnamed = [x for x in labels if x is not None]
+        also = [~cells.is_finite() if isinstance(x, float) else cells == x for x in unnamed]
+        return self.find_empty_cells(role, *also)
 
     def find_empty_cells(self, role: str, *also: Expression) -> list[str]:
         """Return the first places where nothing stands, or what is as good as nothing."""
         empty = reduce(or_, also, column(role).is_missing())
-        return [place for place, _ in self.find_cells(empty, column(role), ROWS_SHOWN)]
+        return self.find_places(empty)
+
+    def find_places(self, where: Expression) -> list[str]:
+        """Return the first places where a condition holds."""
+        return [place for place, _ in self.find_cells(where, ROWS_SHOWN, column(GOLD))]
 
     def refuse_off_scale_labels(
         self, scale: Scale, role: str, labels: Sequence[Any], title: str
@@ -109,9 +104,9 @@ class RowLocator:
         """Say where the first of the labels stands, if there are any, none of them on the scale."""
         if labels:
             strange = column(role).is_in(labels[:MOST_LABELS])
-            place, found = self.find_cells(strange, column(role), 1)[0]
+            place, found = self.find_cells(strange, 1, column(role))[0]
             if self.items.keyed:  # the labels of one item are from two files
-                place += f" of {self.find_cells(strange, column(f'{role}_file'), 1)[0][1]}"
+                place += f" of {self.find_cells(strange, 1, column(f'{role}_file'))[0][1]}"
             place += f" of column {title!r}"
             everywhere = column(role).is_in(labels) & self._is_counted()
             count = self.items.sum_by([role], {"items": COUNT}, everywhere)
@@ -120,7 +115,7 @@ class RowLocator:
 
     def refuse_no_items(self, verb: str) -> None:
         """Say why there is nothing to work on."""
-        rows = self.items.find_cells(self._is_given(), column(GOLD), 1)
+        rows = self.items.find_cells(self._is_given(), 1, column(GOLD))
         if self.weights is not None and rows:
             raise NoItems(f"There are no items to {verb}: all weights are 0.")
         raise NoItems(f"{self.items.name} has a header and no rows.")
@@ -128,18 +123,16 @@ class RowLocator:
     def check_weights(self) -> None:
         """Refuse weights that are no finite numbers of at least 0."""
         wrong = is_wrong_weight(column(WEIGHT).to_number())
-        for place, found in self.items.find_cells(self._is_given() & wrong, column(WEIGHT), 1):
+        for place, found in self.items.find_cells(self._is_given() & wrong, 1, column(WEIGHT)):
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
                 f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
                 "finite numbers of at least 0."
             )
 
-    def find_cells(
-        self, where: Expression, shown: Expression, limit: int, *also: Expression
-    ) -> list[tuple[Any, ...]]:
+    def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places of items that count, and what stands there."""
-        return self.items.find_cells(where & self._is_counted(), shown, limit, *also)
+        return self.items.find_cells(where & self._is_counted(), limit, *shown)
 
     def _is_counted(self) -> Expression:
         """Tell whether an item is one of gold, and has a weight."""

@@ -19,7 +19,6 @@ from ordinate.readers.items import (
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.summaries.tabulation import (
     DROP_HINT,
-    ROWS_SHOWN,
     make_missing_groups_error,
     make_missing_labels_error,
 )
@@ -120,7 +119,7 @@ class NumericCells(RowLocator):
 
     def _refuse_strange_number(self, role: str) -> None:
         shown = column(self.columns[role])
-        for place, found in self.find_cells(self._is_strange(role), shown, 1):
+        for place, found in self.find_cells(self._is_strange(role), 1, shown):
             raise BadValues(
                 f"The {ROLE_TITLES[role]} ({place} of column {self._get_title(role)!r}) is "
                 f"{shorten(str(found))}, which is no finite number"
@@ -131,27 +130,18 @@ class NumericCells(RowLocator):
     def _refuse_missing(self, counts: Mapping[str, int]) -> None:
         for role, alias in self.columns.items():
             if counts[f"no_{role}"]:
-                empty = self._get_number(role).is_missing()
-                places = [place for place, _ in self.find_cells(empty, column(alias), ROWS_SHOWN)]
+                places = self.find_empty_cells(alias, self._get_number(role).is_missing())
                 what = f"{ROLE_TITLES[role]}s in column {self._get_title(role)!r}"
-                raise make_missing_labels_error(
-                    counts[f"no_{role}"],
-                    counts["given"],
-                    what,
-                    places,
-                    f"Leave them out with {DROP_HINT}.",
-                )
+                count, n = counts[f"no_{role}"], counts["given"]
+                raise make_missing_labels_error(count, n, what, places)
         if counts.get("no_group"):
-            raise make_missing_groups_error(
-                counts["no_group"],
-                counts["given"],
-                f"column {self.titles[CLUSTER]!r}",
-                self.find_empty_cells(CLUSTER),
-            )
+            count, n, name = counts["no_group"], counts["given"], self.titles[CLUSTER]
+            places = self.find_empty_cells(CLUSTER)
+            raise make_missing_groups_error(count, n, f"column {name!r}", places)
 
     def _refuse_swapped_bounds(self) -> None:
         low, high = self._get_number(LOW), self._get_number(HIGH)
-        for place, found in self.find_cells(low > high, low, 1):
+        for place, found in self.find_cells(low > high, 1, low):
             raise BadValues(
                 f"The lower bound ({place} of column {self._get_title(LOW)!r}), {found}, is "
                 "above the upper bound. Swap the two, or leave the item out."
@@ -174,7 +164,7 @@ class NumericCells(RowLocator):
 
     def _refuse_time(self, condition: str, what: str) -> None:
         where = self._is_usable() & sql(condition.format(TIME_TEXT_SQL))
-        for place, found in self.find_cells(where, column(MOMENT), 1):
+        for place, found in self.find_cells(where, 1, column(MOMENT)):
             raise BadValues(
                 f"The time ({place} of column {self.titles[MOMENT]!r}) "
                 f"{what.format(shorten(found))}: which target came before is unknown."
@@ -187,7 +177,7 @@ class NumericCells(RowLocator):
             for key in keys
         )
         where = self._is_usable() & sql(" AND ".join(same))
-        places = ", ".join(place for place, _ in self.find_cells(where, column(MOMENT), ROWS_SHOWN))
+        places = ", ".join(self.find_places(where))
         raise BadValues(
             f"Column {self.titles[MOMENT]!r} has the time {shorten(text)} more than once "
             f"({places}): which target came before is unknown."

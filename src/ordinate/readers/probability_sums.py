@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.cells import CountedCells, number_subgroups
+from ordinate.readers.cells import CountedCells, encode_values, number_subgroups
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.columns import ROLES
 from ordinate.readers.confusion import ConfusionReader
@@ -45,8 +45,6 @@ from ordinate.readers.probability_expressions import (
 )
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorize_column
-from ordinate.scale.labels import is_missing
 from ordinate.summaries.confusion import ConfusionData
 from ordinate.summaries.probabilities import make_row_error, match_columns_to_levels
 from ordinate.summaries.probability_bins import Events
@@ -57,7 +55,7 @@ from ordinate.summaries.reliability import (
     ReliabilityAccumulator,
     ReliabilityParts,
 )
-from ordinate.summaries.tabulation import DROP_HINT, MissingPolicy, make_missing_labels_error
+from ordinate.summaries.tabulation import MissingPolicy, make_missing_labels_error
 
 Array = NDArray[Any]
 Counters = list[ReliabilityAccumulator]  # one for each subgroup
@@ -111,11 +109,10 @@ class ProbabilityReader:
 
     def _open(self, *needed: Expression) -> ItemSource:
         """Return the items with the columns that are needed."""
-        return reduce(
-            lambda items, more: items.add_columns(more),
-            order_columns(self.columns, needed),
-            self.items,
-        )
+        items = self.items
+        for columns in order_columns(self.columns, needed):
+            items = items.add_columns(columns)
+        return items
 
     # --- labels ------------------------------------------------------------------------------
 
@@ -162,8 +159,7 @@ class ProbabilityReader:
         if not drop and not known.all():
             count, n = (int(x.sum()) for x in (cells.sums.items[~known], cells.sums.items))
             places = cells.find_missing_labels(GOLD)
-            way = f"Leave them out with {DROP_HINT}."
-            raise make_missing_labels_error(count, n, "gold labels", places, way)
+            raise make_missing_labels_error(count, n, "gold labels", places)
         self._add_gold(cells, drop=drop)
         if cells.table["bad"][known].any():
             self._refuse_row(wrong)
@@ -188,8 +184,8 @@ class ProbabilityReader:
             self.where &= ~self.rows.is_empty()
 
     def _refuse_row(self, wrong: Expression) -> None:
-        where, (first, *others) = self.where & wrong, self.rows.given
-        for place, *row in self._open(where).find_cells(where, first, 1, *others):
+        where = self.where & wrong
+        for place, *row in self._open(where).find_cells(where, 1, *self.rows.given):
             raise make_row_error(np.array(row, float), place, renormalize=self.rows.renormalize)
 
     # --- sums --------------------------------------------------------------------------------
@@ -264,18 +260,12 @@ class ProbabilityReader:
         """Return the rows of each subgroup."""
         if not self.groups:
             return [table]
-        found = factorize_column(table[SUBGROUP])
-        known = {_name_group(x): k for k, x in enumerate(self.subgroups.values)}
-        codes = np.array([known[_name_group(x)] for x in found.values], int)[found.codes]
+        codes = encode_values(self.subgroups, table, SUBGROUP)
         order = np.argsort(codes, kind="stable")
-        ends = np.searchsorted(codes[order], np.arange(1, len(known)))
+        ends = np.searchsorted(codes[order], np.arange(1, len(self.subgroups.values)))
         return [
             {name: cells[rows] for name, cells in table.items()} for rows in np.split(order, ends)
         ]
-
-
-def _name_group(value: Any) -> Any:
-    return None if is_missing(value) else value
 
 
 def _take_key(table: Table, key: str) -> Array:

@@ -13,7 +13,15 @@ from ordinate.readers.columns import ROLES, ItemColumns
 from ordinate.readers.duckdb_connection import quote_literal, read_rows
 from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
 from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SUBGROUP, WEIGHT, ItemSource
+from ordinate.readers.items import (
+    CLUSTER,
+    GOLD,
+    MATCH_COUNTS,
+    PREDICTED,
+    SUBGROUP,
+    WEIGHT,
+    ItemSource,
+)
 from ordinate.readers.numeric_cells import (
     GUESS,
     HIGH,
@@ -31,7 +39,6 @@ from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
 
 MEDIAN = "median"  # a constant prediction
-MATCH_COUNTS = ("matched", "missing", "unknown")
 SIDES = {TARGET: GOLD, GUESS: PREDICTED}
 SIDE_TITLES = {"target": "targets", "predicted": "predictions"}
 BOUNDS = {LOW: "lower", HIGH: "upper"}
@@ -130,10 +137,7 @@ def _check_constants(given: Mapping[str, float | None]) -> dict[str, float | Non
 
 
 def _plan_queries(
-    reader: FileReader,
-    gold_files: list[FileSource],
-    files: list[FileSource],
-    columns: ItemColumns,
+    reader: FileReader, gold_files: list[FileSource], files: list[FileSource], columns: ItemColumns
 ) -> QueryPlanner:
     """Return the plan of what to read: targets take the place of gold labels."""
     further = {} if columns.order is None else {MOMENT: columns.order}

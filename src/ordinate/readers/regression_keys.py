@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.cells import number_clusters, number_subgroups
+from ordinate.readers.cells import encode_values, number_clusters, number_subgroups
 from ordinate.readers.expressions import Expression, choose, column, constant, look_up
 from ordinate.readers.items import CLUSTER, SUBGROUP, Table
-from ordinate.scale.encoding import Groups, factorize_column
 
 Array = NDArray[Any]
 FEW_KEYS = 64  # about whose own means is summed up: an engine is told of each
@@ -38,12 +37,8 @@ class RegressionKeys:
 
     def _number(self, table: Table) -> Array:
         """Return a number for the subgroup and the cluster of each row."""
-        group = _encode_values(self.clusters, table, CLUSTER)
-        return self.find_subgroups(table) * len(self.clusters.values) + group
-
-    def find_subgroups(self, table: Table) -> Array:
-        """Return the number of the subgroup of each row."""
-        return _encode_values(self.subgroups, table, SUBGROUP)
+        by = encode_values(self.subgroups, table, SUBGROUP)
+        return by * len(self.clusters.values) + encode_values(self.clusters, table, CLUSTER)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -63,14 +58,6 @@ class RegressionKeys:
             CLUSTER: self.clusters.values[self.cluster[key]],
         }
         return reduce(and_, [_is_value(column(role), values[role]) for role in roles])
-
-
-def _encode_values(groups: Groups, table: Table, role: str) -> Array:
-    if role not in table:
-        return np.zeros(len(table["items"]), int)
-    place = {value: k for k, value in enumerate(groups.values)}
-    found = factorize_column(table[role])
-    return np.array([place[value] for value in found.values], int)[found.codes]
 
 
 def _is_value(cells: Expression, value: Any) -> Expression:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadValues
+from ordinate.readers.cells import encode_values
 from ordinate.readers.expressions import (
     COUNT,
     Aggregate,
@@ -233,7 +234,9 @@ class RegressionSums:
         roles = [role for role in self.keys.roles if by_key or role == SUBGROUP]
         binned, products = {BIN: build_bin(abs(ERROR))}, self._weigh({"total": ()})
         table = self._sum([*roles, BIN], binned, self.units, products, {"items": COUNT})
-        place = self.keys.find(table) if by_key else self.keys.find_subgroups(table)
+        place = (
+            self.keys.find(table) if by_key else encode_values(self.keys.subgroups, table, SUBGROUP)
+        )
         return ErrorHistogram(place, table[BIN], table["total"], by_key=by_key).sort()
 
     # --- sums of products --------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.column_names import find_column, format_columns
@@ -18,27 +17,11 @@ from ordinate.readers.item_query import (
     require_ids,
     select_columns,
 )
-from ordinate.readers.items import CLUSTER, GOLD, WEIGHT
+from ordinate.readers.items import CLUSTER, GOLD, MATCH_COUNTS, WEIGHT
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.panels import PanelData, PanelReader, name_sides
 from ordinate.scale import Scale
 from ordinate.summaries.tabulation import MissingPolicy
-
-MATCH_COUNTS = ("matched", "missing", "unknown")
-
-
-@dataclass
-class SystemItems:
-    """Items of files with a column of labels for each system, and what is known of them.
-
-    `sides` are the columns of gold and of the systems, by role. `match_counts` says of each run
-    how many items matched, were missing, or are unknown to gold.
-    """
-
-    items: FileItems
-    sides: dict[str, str]
-    systems: tuple[str, ...] = ()
-    match_counts: dict[str, dict[str, int]] | None = None
 
 
 def count_systems(
@@ -63,20 +46,23 @@ def count_systems(
         if columns.systems or runs:
             admit(len(columns.systems) or runs)
         sources = [reader.describe_file(name, path) for name, path in files]
+        systems: tuple[str, ...] = ()
+        counts: dict[str, dict[str, int]] = {}
         if columns.systems:
-            found = _select_systems(sources, columns, notes)
+            items, sides = _select_systems(sources, columns, notes)
         else:
-            found = _RunJoin(reader, sources, columns, notes).join()
+            join = _RunJoin(reader, sources, columns, notes)
+            items, sides, systems, counts = join.join(), join.sides, join.systems, join.match_counts
+        unknown = [name for name, n in counts.items() if not n["matched"]]
+        silence = dict.fromkeys(unknown, f": none of its ids is in {items.name}")
         spelling = LabelSpelling(columns.renamed, reader.left_out)
-        reading = PanelReader(
-            found.items, found.sides, find_others(columns), spelling, found.systems
-        )
-        panel = reading.read(scale, missing, _explain_silence(found))
+        reading = PanelReader(items, sides, find_others(columns), spelling, systems)
+        panel = reading.read(scale, missing, silence)
     return PanelData(
         panel,
-        found.sides[GOLD],
+        sides[GOLD],
         files=tuple(source.name for source in sources),
-        match_counts=found.match_counts,
+        match_counts=counts or None,
         notes=(*notes, *reading.cells.notes, *reader.describe_left_out()),
     )
 
@@ -86,18 +72,12 @@ def find_others(columns: ItemColumns) -> dict[str, str]:
     return {role: name for role, name in columns.roles.items() if role in {WEIGHT, CLUSTER}}
 
 
-def _explain_silence(found: SystemItems) -> dict[str, str]:
-    """Return why runs predict nothing, where none of their ids is known."""
-    unknown = (name for name, n in (found.match_counts or {}).items() if not n["matched"])
-    return dict.fromkeys(unknown, f": none of its ids is in {found.items.name}")
-
-
 # --- columns of one file --------------------------------------------------------------------------
 
 
 def _select_systems(
     sources: list[FileSource], columns: ItemColumns, notes: list[str]
-) -> SystemItems:
+) -> tuple[FileItems, dict[str, str]]:
     """Return systems side by side, in one file or in several with the same columns."""
     if columns.id is not None or columns.predicted is not None:
         raise BadInput(
@@ -111,7 +91,7 @@ def _select_systems(
         select_columns(source, sides | others, *numbered, labels=labels) for source in sources
     ]
     parts = [ItemQuery(sql, source.name) for sql, source in zip(queries, sources, strict=True)]
-    return SystemItems(FileItems(sources[0].connection, parts, ordered=bool(numbered)), sides)
+    return FileItems(sources[0].connection, parts, ordered=bool(numbered)), sides
 
 
 # --- one file for each run ------------------------------------------------------------------------
@@ -125,11 +105,7 @@ class _RunJoin:
     """
 
     def __init__(
-        self,
-        reader: FileReader,
-        sources: list[FileSource],
-        columns: ItemColumns,
-        notes: list[str],
+        self, reader: FileReader, sources: list[FileSource], columns: ItemColumns, notes: list[str]
     ) -> None:
         self.gold, *self.runs = sources
         if not self.runs:
@@ -143,23 +119,22 @@ class _RunJoin:
         self.sides = {GOLD: find_column("gold", columns.gold, self.gold, notes)}
         self.others = find_others(columns)
 
-    def join(self) -> SystemItems:
+    def join(self) -> FileItems:
         """Return the items of gold, with the labels of all runs."""
         self.notes.append(f"The gold levels are those of {self.gold.name}, the first file.")
         further = [ROW_NUMBER_SQL, "true AS in_gold", "true AS in_predicted"]
         rows = self._check_rows(self.gold, self.sides | self.others, GOLD, *further)
         self._store("gold_items", f"SELECT * FROM ({rows}) ORDER BY nth", self.gold)
-        systems = name_runs([run.name for run in self.runs])
-        match_counts = {
+        self.systems = name_runs([run.name for run in self.runs])
+        self.match_counts = {
             name: self._add_run(f"s{k}", name, run)
-            for k, (name, run) in enumerate(zip(systems, self.runs, strict=True), start=1)
+            for k, (name, run) in enumerate(zip(self.systems, self.runs, strict=True), start=1)
         }
         files = zip(self.sides, (self.gold, *self.runs), strict=True)
         named = ", ".join(f"{quote_literal(file.name)} AS {role}_file" for role, file in files)
         tables = " POSITIONAL JOIN ".join(["gold_items", *list(self.sides)[1:]])
         items = ItemQuery(f"SELECT *, {named} FROM {tables}", self.gold.name, keyed=True)
-        joined = FileItems(self.reader.connection, [items], ordered=True)
-        return SystemItems(joined, self.sides, systems, match_counts)
+        return FileItems(self.reader.connection, [items], ordered=True)
 
     def _add_run(self, role: str, name: str, run: FileSource) -> dict[str, int]:
         """Keep the labels of a run in the order of gold, and count the items that it has."""

@@ -41,10 +41,6 @@ def open_table(data: Any) -> "ColumnTable | LazyTable":
         return LazyTable(data, data.name, dict.fromkeys(data.columns))
     if isinstance(data, Mapping):
         return ColumnTable(data, list(data), "the table")
-    return _open_frame(data)
-
-
-def _open_frame(data: Any) -> "ColumnTable | LazyTable":
     from narwhals.stable import v2 as narwhals
 
     library = type(data).__module__.partition(".")[0].removeprefix("_")
@@ -123,5 +119,6 @@ class LazyTable:
             return QueryItems(self.rows, roles)
         from narwhals.stable import v2 as narwhals
 
-        named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
+        with explain_failure(self.name):
+            named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
         return FrameItems(named, self.name, identified="id" in roles)

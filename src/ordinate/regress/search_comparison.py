@@ -11,22 +11,25 @@ from ordinate.experiment.layout import RESULTS_FILE, TEST_PREDICTIONS_FILE
 from ordinate.regress.tuning_report import RegressionReport
 from ordinate.results.regression_comparison import RegressionComparison, compare_regression
 from ordinate.search.analysis import explain_missing_keys, read_run_files
+from ordinate.search.tuning_result import TuningResult
 
 
-def compare_searches(roots: Sequence[Path | str]) -> RegressionComparison:
+def compare_searches(searches: Sequence[Path | str | TuningResult]) -> RegressionComparison:
     """Compare the winners of several searches on the test rows that all of them have.
 
-    One search alone is compared with itself: its finalists with each other.
+    Searches are named by their folders, or are results. One search alone is compared with itself:
+    its finalists with each other.
 
     >>> from ordinate.examples import locate_example
     >>> from ordinate.regress import tune_regression
     >>> table, options = locate_example("densities"), {"unit": "kg/m³", "trials": 1}
     >>> plain = tune_regression(table, "density", models="poly_ridge", **options)
     >>> curved = tune_regression(table, "density", models="kernel_ridge", **options)
-    >>> found = compare_searches([plain.folder, curved.folder])
+    >>> found = compare_searches([plain, curved])
     >>> len(found.models)
     2
     """
+    roots = [one.folder if isinstance(one, TuningResult) else one for one in searches]
     if not roots:
         raise BadInput("Name the folders of searches to compare.")
     tested = [read_run_files(Path(root), TEST_PREDICTIONS_FILE, RESULTS_FILE)[0] for root in roots]

@@ -242,8 +242,8 @@ def chart_rankings(boards: Mapping[str, Leaderboard]) -> list[Chart]:
         for name, standings in ranked.items()
     }
     ranks = {x.rank or 0 for standings in shown.values() for x in standings.values()}
-    more = len(every) - len(systems)
-    left_out = f" The first {MOST_RANKED} are shown, {more:,} more are not." if more else ""
+    few = len(systems) < len(every)
+    left_out = f" The first {MOST_RANKED} of {len(every):,} are shown." if few else ""
     return [
         Chart(
             "rankings",

@@ -20,12 +20,14 @@ from ordinate.results.base import BETTER_VALUES
 from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
+from ordinate.results.report_parts import MOST_SHOWN_SUBGROUPS, describe_many_subgroups
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
 
 MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # subgroups in one grid
+MOST_NAMED = 5  # subgroups that differ from the rest
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
 MOST_LEVELS = 20  # of a scale whose levels are shown one by one
 FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
@@ -42,6 +44,8 @@ def describe_evaluation(result: "Evaluation") -> Document:
         _make_levels_grid(result),
     )
     many = len(result.confusion_matrix.scale) > MOST_LEVELS
+    subgroups = (*_make_subgroup_grids(result), *_make_difference_grids(result))
+    many_subgroups = len(result.by) > MOST_SHOWN_SUBGROUPS
     cases = _describe_cases(result)
     blocks: list[Block] = [
         _describe_left_out(result),
@@ -51,9 +55,7 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *_make_second_rater_grid(result),
         *([DETAILS_NOTE] if many else levels),
         *_make_error_attribution_grids(result),
-        *_describe_subgroups(result),
-        *_make_subgroup_grids(result),
-        *_make_difference_grids(result),
+        *([describe_many_subgroups(len(result.by))] if many_subgroups else subgroups),
     ]
     others = [*(section.verdict for section in cases), *_compare_with_constants(result)]
     if result.probabilities is not None:
@@ -61,7 +63,9 @@ def describe_evaluation(result: "Evaluation") -> Document:
         blocks.append(replace(section, verdict=""))
         others.append(section.verdict)
     verdicts = {
-        name: " ".join([_state_metric(result, name, score), *others])
+        name: " ".join(
+            [_state_metric(result, name, score), *_name_different_subgroups(result, name), *others]
+        )
         for name, score in result.metrics.items()
     }
     return Document(
@@ -70,7 +74,7 @@ def describe_evaluation(result: "Evaluation") -> Document:
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
-        details=levels if many else (),
+        details=(*(levels if many else ()), *(subgroups if many_subgroups else ())),
     )
 
 
@@ -326,9 +330,8 @@ def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
     return "n/a" if math.isnan(found.value) else format_with_interval(found, digits=2)
 
 
-def _describe_subgroups(result: "Evaluation") -> list[str]:
-    """Say which subgroups differ from the rest on the first metric."""
-    name = next(iter(result.metrics))
+def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
+    """Say which subgroups differ from the rest by a metric, those that differ most first."""
     gaps = {
         group: part.difference_from_rest[name]
         for group, part in result.list_subgroups()
@@ -336,16 +339,15 @@ def _describe_subgroups(result: "Evaluation") -> list[str]:
     }
     if not gaps:
         return []
-    clear = [
-        f"{group} ({format_cell(gap.value)})"
-        for group, gap in gaps.items()
-        if gap.low > 0 or gap.high < 0
-    ]
+    clear = {group: gap.value for group, gap in gaps.items() if gap.low > 0 or gap.high < 0}
     if not clear:
         return [f"No subgroup is significantly different from the rest by {name}."]
-    return [
-        f"Significantly different from the rest by {name}, each on its own: {join_names(clear)}."
+    named = [
+        f"{group} ({format_cell(clear[group])})"
+        for group in sorted(clear, key=lambda group: -abs(clear[group]))
     ]
+    some = join_names(named, most=MOST_NAMED)
+    return [f"Significantly different from the rest by {name}, each on its own: {some}."]
 
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:

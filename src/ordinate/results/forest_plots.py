@@ -64,12 +64,12 @@ class ForestPlot:
         panels = (self.make_panel(panel_title), *more)
         points = (mark for panel in panels for mark in panel.marks if isinstance(mark, Point))
         rows = tuple(dict.fromkeys(str(point.y) for point in points))
-        left_out = len(self._list_known()) - len(self.shown)
-        first = f" The first {MOST_ROWS} are shown, {left_out:,} more are not."
+        count = len(self._list_known())
+        first = f" The first {MOST_ROWS} of {count:,} are shown."
         return Chart(
             name,
             title,
-            description + (first if left_out else ""),
+            description + (first if len(self.shown) < count else ""),
             self.axis,
             Axis(self.noun, "ordered", rows),
             panels,

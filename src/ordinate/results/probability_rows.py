@@ -13,7 +13,7 @@ from ordinate.readers.column_names import USUAL_COLUMN_NAMES, expand_columns, fi
 from ordinate.readers.columns import ItemColumns
 from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
 from ordinate.readers.item_columns import read_cells, read_labels, read_sources
-from ordinate.readers.item_query import select_columns
+from ordinate.readers.item_query import ItemQuery, select_columns
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.reliability import refuse_text_cells
 from ordinate.scale import Scale
@@ -118,8 +118,8 @@ def _read_numbers(sources: list[FileSource], names: Sequence[str]) -> Floats:
     if any(isinstance(column, list) for column in columns):
         roles = {f"p{k}": name for k, name in enumerate(names)}
         for source in sources:
-            rows = select_columns(source, roles, labels=())
-            refuse_text_cells(source.connection, rows, tuple(names), source.name)
+            rows = ItemQuery(select_columns(source, roles, labels=()), source.name)
+            refuse_text_cells(source.connection, rows, names)
     return np.stack(columns, axis=1)
 
 

@@ -15,7 +15,7 @@ from ordinate.readers.item_columns import ItemTable, read_columns
 from ordinate.readers.regression import RegressionData
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
+from ordinate.summaries.tabulation import ROWS_SHOWN, make_missing_labels_error
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class RegressionRows:
             if empty.any() and missing != "drop":
                 shown = [places[k] for k in np.flatnonzero(empty)[:ROWS_SHOWN]]
                 title = f"predictions in column {name!r}"
-                way = f"Leave them out with {DROP_HINT}."
-                raise make_missing_labels_error(int(empty.sum()), len(empty), title, shown, way)
+                raise make_missing_labels_error(int(empty.sum()), len(empty), title, shown)
             mask &= ~empty
         return self._select_items(mask)
 

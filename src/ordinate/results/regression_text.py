@@ -25,6 +25,7 @@ from ordinate.results.regression_tails import (
     describe_undefined_tails,
     make_tails_grid,
 )
+from ordinate.results.report_parts import MOST_SHOWN_SUBGROUPS, describe_many_subgroups
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ METHOD_NAMES = {
 def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f", target in {result.unit}" if result.unit else ""
+    subgroups, many = _make_subgroup_grids(result), len(result.by) > MOST_SHOWN_SUBGROUPS
     blocks: list[Block] = [
         _describe_left_out(result),
         _make_metrics_grid(
@@ -58,7 +60,7 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
         *_describe_prediction_intervals(result),
-        *_make_subgroup_grids(result),
+        *([describe_many_subgroups(len(result.by))] if many else subgroups),
         *result.sections,
     ]
     notes = [
@@ -75,6 +77,7 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         verdict=_state_metric(result, result.selected[0]),
         verdicts={m.expression: _state_metric(result, m) for m in result.selected},
         notes=tuple(notes),
+        details=tuple(subgroups) if many else (),
     ).answer_first()
 
 

@@ -5,6 +5,13 @@ from dataclasses import dataclass, replace
 from ordinate.render import Block
 from ordinate.results.base import Record, Result
 
+MOST_SHOWN_SUBGROUPS = 12  # on a terminal
+
+
+def describe_many_subgroups(count: int) -> str:
+    """Say where subgroups are that a terminal does not show."""
+    return f"The {count:,} subgroups, which are many, are in a file (-o) and in JSON."
+
 
 @dataclass(frozen=True)
 class ReportPart:

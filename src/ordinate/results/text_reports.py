@@ -42,7 +42,8 @@ def classification_report(
 
     A level that is never predicted has no precision. Where scikit-learn warns and writes 0, this
     report writes n/a, and nan in the dictionary; averages count it as 0 like those of
-    scikit-learn. With `zero_division` 0, 1 or nan, cells and averages are scikit-learn's.
+    scikit-learn. With `zero_division` 0, 1 or nan, cells and averages are scikit-learn's. Counts
+    are integers even where no prediction is right, for which scikit-learn writes 1.0.
 
     >>> gold, predicted = ["low", "mid", "high"], ["low", "mid", "mid"]
     >>> report = classification_report(gold, predicted, "low,mid,high").splitlines()
@@ -54,7 +55,7 @@ def classification_report(
     check_zero_division(zero_division)
     scale = _name_levels(resolve_scale(labels, y_true, y_pred), target_names)
     matrix = ConfusionMatrix.of(y_true, y_pred, scale, sample_weight)
-    rows = _LevelRows.of(matrix, _sum_support(scale, y_true, sample_weight), zero_division)
+    rows = _LevelRows.of(matrix, _sum_support(scale, y_true, y_pred, sample_weight), zero_division)
     totals = {name: float(find_metric(metric)(matrix)) for name, metric in _TOTALS.items()}
     if output_dict:
         return _list_numbers(scale.names, rows, totals)
@@ -150,10 +151,16 @@ def check_zero_division(value: ZeroDivision) -> None:
         raise BadOption(f"zero_division={shorten(value)} is none of 'warn', 0, 1 and nan.")
 
 
-def _sum_support(scale: Scale, gold: Any, weights: Any) -> Floats:
-    """Return the weight of each gold level, summed in the order of the items."""
+def _sum_support(scale: Scale, gold: Any, predicted: Any, weights: Any) -> Floats:
+    """Return the weight of each gold level, rounded as the sums of scikit-learn are."""
     weighing = convert_weights(weights)
-    return np.bincount(encode_positions(scale, gold, "gold", weighing), weighing, len(scale))
+    levels = encode_positions(scale, gold, "gold", weighing)
+    support = np.bincount(levels, weighing, len(scale))
+    if weighing is None:
+        return support
+    right = levels == encode_positions(scale, predicted, "predicted", weighing)
+    hits = np.bincount(levels, weighing * right, len(scale))
+    return hits + (support - hits)
 
 
 class _LevelRows(NamedTuple):
@@ -197,10 +204,12 @@ class _LevelRows(NamedTuple):
         """Return the weighted mean of what is defined."""
         if self.undefined is None:
             values = np.nan_to_num(values)
-        defined = ~np.isnan(values) & (weights > 0)
+        defined = ~np.isnan(values)
         if not defined.any():
             return math.nan
-        return float(np.average(values[defined], weights=weights[defined]))
+        weights = weights[defined]
+        # As scikit-learn has it: where only levels without weight are defined, all count the same.
+        return float(np.average(values[defined], weights=weights if weights.any() else None))
 
 
 def _list_numbers(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from ordinate.readers.item_columns import ItemTable, read_columns
 from ordinate.render import Document
 from ordinate.render.charts import Chart
 from ordinate.results.arguments import select_metrics
-from ordinate.results.base import SCHEMA, Origin, Record, Result, align_columns
+from ordinate.results.base import SCHEMA, Origin, Record, Result, align_columns, record_call
 from ordinate.results.evaluation import Evaluation, evaluate
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.residuals import analyse_residuals
@@ -67,6 +67,21 @@ class ModelCard(Result):
     fingerprints: Mapping[str, str]  # of test data that are files of their own
     history: History  # number and value of complete trials, by study
     intended_use: str | None = None
+
+    @classmethod
+    @record_call
+    def of(
+        cls,
+        results: Record,
+        run: Manifest,
+        models: tuple[Manifest, ...],
+        evaluations: Mapping[str, TestEvaluation],
+        fingerprints: Mapping[str, str],
+        history: History,
+        intended_use: str | None,
+    ) -> Self:
+        """Return the card, whose report is made again from the summaries of its evaluations."""
+        return cls(results, run, models, evaluations, fingerprints, history, intended_use)
 
     @property
     def title(self) -> str:
@@ -156,7 +171,7 @@ def make_model_card(
     with explain_missing_keys(home):
         tests = {test["data"]: test for test in predictions["tests"]}
         read = None if by is None else _choose_reader(home, results, table, by)
-        card = ModelCard(
+        card = ModelCard.of(
             results,
             Manifest.read(resolve_inside(home, RESULTS, RUNS, results["run"])),
             _read_models(home, results["winning"]["members"]),
@@ -184,7 +199,8 @@ def _read_models(home: Path, members: Iterable[str]) -> tuple[Manifest, ...]:
 def _evaluate_test(results: Record, test: Record, by: Column | None) -> TestEvaluation:
     """Evaluate what the winner predicted for a test: levels, or numbers."""
     found = (_evaluate_levels if "gold" in test else _evaluate_targets)(results, test, by)
-    return replace(found, origin=Origin(found.origin.gold, name_winner(results), (test["data"],)))
+    origin = Origin(found.origin.gold, name_winner(results), (test["data"],))
+    return found.replace_fields(origin=origin)
 
 
 def _evaluate_levels(results: Record, test: Record, by: Column | None) -> Evaluation:
@@ -220,7 +236,7 @@ def _evaluate_targets(results: Record, test: Record, by: Column | None) -> Regre
         alpha=results["settings"]["alpha"],
     )
     residuals = analyse_residuals(targets, predicted, unit=unit, rows=test["rows"])
-    return replace(found, sections=(residuals.document(),), parts=(residuals,))
+    return found.replace_fields(sections=(residuals.document(),), parts=(residuals,))
 
 
 # --- subgroups -----------------------------------------------------------------------------------

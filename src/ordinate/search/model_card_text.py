@@ -128,7 +128,7 @@ def _make_data_grid(card: "ModelCard") -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for name, digest in card.models[0].data.items():
         role = "training" if name in training else "features" if training else "table"
-        n = data["n"] if role == "table" or training == [name] else None
+        n = data["n"] if role == "table" or [*training] == [name] else None
         rows.append((name, role, n, digest))
     rows += [(name, "rows", n, None) for name, n in data.get("rows", {}).items()]
     rows += [

@@ -85,16 +85,19 @@ def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism:
     if optimism == 0:
         return f"{said}: the same as {result.report.basis}."
     side = "worse" if optimism > 0 else "better"
-    return f"{said}: {result.report.format_value(abs(optimism))} {side} than {result.report.basis}."
+    return f"{said}: {_add_unit(result, abs(optimism))} {side} than {result.report.basis}."
 
 
 def _format_value(result: "TuningResult", estimate: Estimate) -> str:
-    report = result.report
-    value = " ".join(filter(None, (report.format_value(estimate.value), report.unit)))
+    value = _add_unit(result, estimate.value)
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return value
-    low, high = map(report.format_value, (estimate.low, estimate.high))
+    low, high = map(result.report.format_value, (estimate.low, estimate.high))
     return f"{value} ({CI_HEAD} {low} to {high})"
+
+
+def _add_unit(result: "TuningResult", value: float) -> str:
+    return " ".join(filter(None, (result.report.format_value(value), result.report.unit)))
 
 
 # --- tables --------------------------------------------------------------------------------------

@@ -145,7 +145,11 @@ def apply_missing_policy(
 
 
 def make_missing_labels_error(
-    count: int, n: int, column: str, rows: Sequence[str], way: str
+    count: int,
+    n: int,
+    column: str,
+    rows: Sequence[str],
+    way: str = f"Leave them out with {DROP_HINT}.",
 ) -> MissingLabels:
     """Return the error for missing labels: how many, where, and what to do."""
     shown = ", ".join(rows) + (", …" if count > len(rows) else "")

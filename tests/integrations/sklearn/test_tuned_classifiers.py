@@ -24,7 +24,9 @@ from ordinate.errors import BadOption, BadScale, OffScale
 from ordinate.integrations.sklearn import (
     ConformalClassifierCV,
     CutPointClassifierCV,
+    FrankHallClassifier,
     MetricTunedClassifierCV,
+    OrdinalThresholdClassifier,
     RecalibratedClassifierCV,
     scorer,
 )
@@ -180,6 +182,8 @@ def test_weights_reach_the_steps_of_a_pipeline_by_routing():
         RecalibratedClassifierCV(GaussianNB(), scale=LEVELS),
         ConformalClassifierCV(GaussianNB(), scale=LEVELS),
         CutPointClassifierCV(Ridge(), scale=LEVELS),
+        OrdinalThresholdClassifier(scale=LEVELS),
+        FrankHallClassifier(scale=LEVELS),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -194,7 +198,7 @@ def test_it_works_where_estimators_of_scikit_learn_do(model):
     assert pipeline.predict(frame).tolist() == direct.predict(scaled).tolist()
     html = pipeline._repr_html_()
     assert type(model).__name__ in html
-    assert type(model.estimator).__name__ in html
+    assert type(getattr(model, "estimator", model)).__name__ in html
     values = cross_val_score(clone(model), features, labels, scoring=scorer("mae", LEVELS))
     assert (values > -1.0).all()
 

@@ -1,0 +1,93 @@
+"""Rows of a database in place of files: counted there, read only, its password in no message."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import pytest
+from command import run
+from evaluate_reports import PAIRS, close, report, write
+
+pytestmark = pytest.mark.usefixtures("here")
+ROWS = [("A1", "A1", "A2"), ("B1", "B2", "B1"), ("C1", "B2", "C1")]
+QUERY = ("--query", "select * from items", "--gold", "gold")
+TWO = ("--systems", "predicted,rival", "--metrics", "mae", "--resamples", "100")
+PASSWORDS = ("open/sesame@1", "open%2Fsesame%401")
+
+
+def make_sqlite():
+    with closing(sqlite3.connect("runs.db")) as connection:
+        connection.execute("create table items (gold text, predicted text, rival text)")
+        connection.executemany("insert into items values (?, ?, ?)", ROWS)
+        connection.commit()
+    return "sqlite:///runs.db"
+
+
+def make_duckdb():
+    with closing(duckdb.connect("runs.duckdb")) as connection:
+        connection.execute("create table items (gold text, predicted text, rival text)")
+        connection.executemany("insert into items values (?, ?, ?)", ROWS)
+    return "duckdb:///runs.duckdb"
+
+
+def write_rows():
+    lines = [",".join(row) for row in [("gold", "predicted", "rival"), *ROWS]]
+    return write("rows.csv", "\n".join([*lines, ""]))
+
+
+@pytest.mark.parametrize("make", [make_sqlite, make_duckdb])
+def test_a_database_is_evaluated_as_a_file_is(make):
+    found = report("--sql", make(), *QUERY, "--predicted", "predicted")
+    usual = report(write("pairs.csv", PAIRS))
+    assert found["confusion_matrix"] == usual["confusion_matrix"]
+    assert close(found["metrics"], usual["metrics"])
+
+
+@pytest.mark.parametrize("make", [make_sqlite, make_duckdb])
+def test_the_systems_of_a_database_are_compared_as_those_of_a_file_are(make):
+    reports = [
+        run("compare", *rows, *TWO, "--format", "json")
+        for rows in (("--sql", make(), *QUERY), (write_rows(), "--gold", "gold"))
+    ]
+    assert [ran.err for ran in reports] == ["", ""]
+    found, usual = (json.loads(ran.out) for ran in reports)
+    assert close(found["metrics"], usual["metrics"])
+
+
+@pytest.mark.parametrize("make", [make_sqlite, make_duckdb])
+def test_a_database_is_only_read(make):
+    address = make()
+    ran = run("evaluate", "--sql", address, "--query", "drop table items", "--gold", "gold")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert report("--sql", address, *QUERY, "--predicted", "predicted")["n"] == len(ROWS)
+
+
+@pytest.mark.parametrize("address", ["sqlite:///nowhere.db", "duckdb:///nowhere.db"])
+def test_a_database_that_is_not_there_is_named_and_not_made(here, address):
+    ran = run("evaluate", "--sql", address, *QUERY)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert f"{address} cannot be opened: " in ran.err
+    assert list(here.iterdir()) == []
+
+
+# --- passwords -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://ann:{}@host/essays",
+        "postgres//ann:{}@host/essays",
+        "postgres:ann:{}@host/essays",
+        "mysql://host/essays?user=ann&password={}&x=1",
+        "postgresql://ann:{}@127.0.0.1:1/essays",
+        "postgresql://127.0.0.1:1/essays?user=ann&password={}",
+        "postgresql://ann:{}@127.0.0.1:port/essays",
+    ],
+)
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_password_is_in_no_message(address, password):
+    ran = run("evaluate", "--sql", address.format(password), *QUERY)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "sesame" not in ran.err

@@ -1,0 +1,137 @@
+"""Every command that a page shows can be run, and every block of a page is run by some test."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from command import run
+from page_commands import list_blocks, list_commands, shrink, write_files
+from shown_output import ROOT
+
+from ordinate.cli.main import build_parser
+from ordinate.metrics.catalogue import CATALOGUE
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+WITH_COMMANDS = [name for name, page in PAGES.items() if list_commands(page)]
+EXPERIMENTS = {"init", "-e", "--config", "compare-searches"}  # what makes or takes one
+PARSED_ONLY = {  # by what they begin with
+    "advise": "asks on a terminal",
+    "features embeddings": "takes a model of the reader's",
+    "features perplexity": "takes a model of the reader's",
+    "properties --search": "`make properties` runs it",
+    "study synthetic --search-readings": "minutes, and one for the page of the study",
+}
+PASSED = {0, 3}  # 3: --fail-under
+SEARCH = "ordinate tune-regression densities.csv --target density -e found"
+BEFORE = {  # what a page takes for done
+    "docs/features.md": [
+        "ordinate init study --train essays.csv",
+        "ordinate features lexical -e study",
+    ],
+    "docs/model-card.md": [
+        "ordinate init study --train essays.csv",
+        "ordinate tune -e study",
+        SEARCH,
+    ],
+    "docs/tutorials/density-surrogate.md": [SEARCH],
+}
+PROGRAMS = ("ordinate ", "make ", "pip ", "mkdir ", "cp ", "python ")
+
+
+def needs_experiment(command):
+    return bool(EXPERIMENTS & {*command})
+
+
+WITH_EXPERIMENTS = [
+    name for name in WITH_COMMANDS if any(map(needs_experiment, list_commands(PAGES[name])))
+]
+
+
+def is_parsed_only(command):
+    line = shlex.join(command[1:])
+    return any(line == start or (line.startswith(start) and " " in start) for start in PARSED_ONLY)
+
+
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_the_parser_knows_every_flag_on_the_page(name):
+    for program, *arguments in list_commands(PAGES[name]):
+        if program == "ordinate":
+            build_parser([arguments[0]]).parse_args(arguments)
+
+
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_commands_that_need_no_experiment_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in list_commands(PAGES[name]):
+        if not needs_experiment(command):
+            run_command(command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_EXPERIMENTS)
+def test_the_commands_of_a_page_run_one_after_the_other(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for line in BEFORE.get(name, ()):
+        run_command(shlex.split(line))
+    for block in list_blocks(PAGES[name]):
+        if block.language == "toml":
+            Path("tune.toml").write_text(block.text, encoding="utf-8")
+        for command in block.commands:
+            run_command(command)
+
+
+def run_command(command):
+    """Run a command of a page in the folder, in small where it would take minutes."""
+    program, *arguments = command
+    if program == "mkdir":
+        Path(arguments[0]).mkdir()
+    elif not is_parsed_only(command):
+        write_files(Path(), arguments)
+        if "another" in arguments:
+            shutil.copytree("found", "another")
+        if "-o" in arguments:
+            Path(arguments[arguments.index("-o") + 1]).unlink(missing_ok=True)
+        ran = run(*shrink(arguments))
+        assert ran.code in PASSED, f"{shlex.join(command)}: {ran.err}"
+        for key in [key for key, metric in CATALOGUE.items() if metric.family == "own"]:
+            del CATALOGUE[key]  # which --load declares
+
+
+def test_the_page_on_files_shows_what_lenient_reports_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    levels = [("A1", "A2", "B1", "B2")[k % 4] for k in range(20)]
+    gold = [f"{k + 1},{level}" for k, level in enumerate(levels)]
+    predictions = gold.copy()
+    gold[10] = "11,X9"
+    predictions[3:5] = ["3,B1,A1,x", "5,A1,B2,y"]
+    predictions.append("17,C2")
+    Path("gold.csv").write_text("\n".join(["id,gold", *gold, ""]), encoding="utf-8")
+    Path("run.csv").write_text("\n".join(["id,predicted", *predictions, ""]), encoding="utf-8")
+    ran = run("evaluate", "run.csv", "--gold-file", "gold.csv", "--id", "id", "--lenient")
+    (note,) = re.findall(r"(?s)(?<=- )Left out:.*?'17'\)\.", ran.out)
+    blocks = [block.text for block in list_blocks(PAGES["docs/files.md"])]
+    assert [note.split()] == [x.split() for x in blocks if x.startswith("Left out")]
+
+
+def test_every_command_that_is_not_run_is_on_a_page():
+    lines = {shlex.join(x[1:]) for page in PAGES.values() for x in list_commands(page)}
+    for start in PARSED_ONLY:
+        assert any(line.startswith(start) for line in lines), start
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_run(name):
+    """Examples of Python are doctests, cells or the gallery; the rest are commands and outputs."""
+    notebook = name.startswith("docs/tutorials/") or name == "docs/gallery.md"
+    for block in list_blocks(PAGES[name]):
+        if block.language == "python":
+            assert notebook or block.text.startswith(">>> "), block.text
+        elif block.language in ("", "sh", "bash"):
+            lines = re.sub(r"\\\n", " ", block.text).splitlines()
+            if not all(line.startswith(PROGRAMS) for line in lines):
+                compile(block.text, name, "exec")  # a fragment, of a library that is tested apart
