@@ -66,6 +66,8 @@ def check_same(found, wanted):
     [(2, None), (5, "weight"), pytest.param(50, "weight", marks=pytest.mark.slow)],
 )
 def test_every_engine_sums_up_the_same(engine, levels, weights):
+    if levels == 50 and engine.name == "Dask":
+        pytest.skip("Dask takes minutes to plan each of a hundred queries of so many columns")
     rows = make_rows(levels)
     told = {"weights": weights, "interval": None, "metrics": "all"}
     found, usual = (evaluate(x, levels, **told) for x in (engine.make(rows), rows))
