@@ -678,7 +678,7 @@ REPORTS: dict[str, Parts] = {
     },
     "ModelRanking": task("rank")
     | {
-        "metric missing": TEXT,
+        "metric unanswered": TEXT,
         "direction": DIRECTION,
         "interval": MEASURED,
         "scale": LABELS,

@@ -21,6 +21,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 COMMAND = re.compile(r"^(?:ordinate|mkdir) ")
+FOR_SHELL = re.compile(r"^(?:source|check-jsonschema) |^(?:ordinate|mkdir) [^#]*[<>$~]")
 TINY = {  # flags for what takes long otherwise, by what a command begins with
     "properties too_low": "--search --most-items 3",
     "tune": "--models logistic --trials 1 --folds 2 --preset minimal --jobs 1 --no-nested",
@@ -46,11 +47,17 @@ class Block(NamedTuple):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Lines that call `ordinate` or make a folder; what stands behind a # is for the reader."""
+        """Lines that call `ordinate` or make a folder; what stands behind a # is for the reader.
+
+        What only a shell can read is a command of bash.
+        """
         if self.language not in ("", "sh", "bash"):
             return []
-        lines = self.text.replace("\\\n", " ").splitlines()
-        return [shlex.split(x, comments=True) for x in lines if COMMAND.match(x)]
+        return [
+            ["bash", "-c", line] if FOR_SHELL.match(line) else shlex.split(line, comments=True)
+            for line in self.text.replace("\\\n", " ").splitlines()
+            if FOR_SHELL.match(line) or COMMAND.match(line)
+        ]
 
 
 def shrink(command: list[str]) -> list[str]:
