@@ -1,4 +1,4 @@
-"""What MkDocs does not do by itself: pages of metrics, of the API and of the project, formulas.
+"""What MkDocs does not do by itself: pages of metrics, API and project, formulas, examples.
 
 Called by MkDocs, as `mkdocs.yml` says.
 """
@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from doctest import DocTestParser
 from importlib import import_module
 from pathlib import Path
 
@@ -32,6 +33,7 @@ PROJECT_PAGES = {  # which stand beside README
 }
 SEARCH = 'data-md-component="search" role="dialog"'
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.+?)\\[)\]]\s*</\1>', re.DOTALL)
+EXAMPLES = re.compile(r'<code>(<span class="gp">.+?)</code>', re.DOTALL)  # with their prompts
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -64,9 +66,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, **_: object) -> str:
-    """Return a page whose links to files beside README lead to their pages, and back."""
+    """Return a page whose links to files beside README lead to their pages, and back.
+
+    Its examples are those of a session: prompt, code and output.
+    """
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]  # it is one screen
+    text = text.replace("```python\n>>> ", "```pycon\n>>> ")
     if page.file.src_uri in PROJECT_PAGES:
         return text.replace("](docs/", "](")
     for name, source in PROJECT_PAGES.items():
@@ -75,8 +81,11 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
 
 
 def on_page_content(text: str, **_: object) -> str:
-    """Return a page with its formulas as MathML, which needs neither scripts nor fonts."""
-    return FORMULA.sub(_convert_formula, text)
+    """Return a page with its formulas as MathML, which needs neither scripts nor fonts.
+
+    What is copied of its examples is their code.
+    """
+    return EXAMPLES.sub(_add_code_to_copy, FORMULA.sub(_convert_formula, text))
 
 
 def on_post_page(output: str, **_: object) -> str:
@@ -87,6 +96,13 @@ def on_post_page(output: str, **_: object) -> str:
 def _convert_formula(found: re.Match[str]) -> str:
     display = "block" if found[1] == "div" else "inline"
     return convert(html.unescape(found[2]).strip(), display=display)
+
+
+def _add_code_to_copy(found: re.Match[str]) -> str:
+    """Return examples with their code as what the theme copies: no prompts and no output."""
+    examples = DocTestParser().get_examples(html.unescape(re.sub(r"<[^>]+>", "", found[1])))
+    code = html.escape("".join(example.source for example in examples))
+    return f'<code data-copy="{code}">{found[1]}</code>'
 
 
 # --- the API -------------------------------------------------------------------------------------

@@ -177,3 +177,36 @@ def test_a_formula_is_drawn(browser, site):
     browser.open(site / "metrics" / "labels" / "quadratic_kappa.html")
     height = "return document.querySelector('math mfrac').getBoundingClientRect().height"
     assert browser.run(height) > 20
+
+
+COPY = """
+const copied = [];
+document.addEventListener('copy', (event) => copied.push(event.target.value));
+const blocks = [...document.querySelectorAll('pre')].filter((block) => block.querySelector('.gp'));
+blocks.forEach((block) => block.querySelector('[data-clipboard-target]').click());
+copied;
+"""
+SESSIONS = (
+    "index.html",
+    "integrations.html",  # which shows an error, too
+    "metrics/labels/quadratic_kappa.html",
+    "api/integrations.pytest.html",
+)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_what_is_copied_of_an_example_is_its_code(name, browser, site):
+    browser.open(site / name)
+    ran = browser.call("Runtime.evaluate", expression=COPY, userGesture=True, returnByValue=True)
+    copied = ran["result"]["value"]
+    assert copied
+    assert len(copied) == (site / name).read_text("utf-8").count("<code data-copy=")
+    for code in copied:
+        compile(code, name, "exec")
+
+
+def test_every_example_has_its_code_to_copy(pages):
+    for path in pages:
+        blocks = re.findall(r"<code([^>]*)>([^\n]*)", path.read_text("utf-8"))
+        shown = [found for found, start in blocks if "&gt;&gt;&gt; " in start]
+        assert all("data-copy=" in found for found in shown), path
