@@ -21,15 +21,17 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
 import ordinate  # noqa: E402 - as the next
-from build import MODULES  # noqa: E402 - of this folder, which MkDocs does not look into
+from build import MODULES, list_names  # noqa: E402 - of this folder, which MkDocs does not look into
 from metric_pages import group_by_family, locate_page  # noqa: E402 - the same
 from ordinate.metrics import SUMMARY_TYPES  # noqa: E402 - as the last
 from ordinate.results.metric_catalogue import TITLES  # noqa: E402 - as the last
 
-PROJECT_PAGES = {  # which stand beside README
+PROJECT_FILES = {  # which stand beside README
     "changes.md": "CHANGELOG.md",
     "architecture.md": "ARCHITECTURE.md",
     "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "CITATION.cff": "CITATION.cff",
 }
 SEARCH = 'data-md-component="search" role="dialog"'
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.+?)\\[)\]]\s*</\1>', re.DOTALL)
@@ -58,7 +60,7 @@ def _list_metric_sections() -> Iterator[dict[str, object]]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that stand elsewhere, and those of the API."""
-    for name, source in PROJECT_PAGES.items():
+    for name, source in PROJECT_FILES.items():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / source)))
     for name, text in list_api_pages().items():
         files.append(File.generated(config, name, content=text))
@@ -73,11 +75,10 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]  # it is one screen
     text = text.replace("```python\n>>> ", "```pycon\n>>> ")
-    if page.file.src_uri in PROJECT_PAGES:
-        return text.replace("](docs/", "](")
-    for name, source in PROJECT_PAGES.items():
-        text = text.replace(f"](../{source})", f"]({name})")
-    return text
+    beside = page.file.src_uri in PROJECT_FILES
+    for name, source in PROJECT_FILES.items():
+        text = text.replace(f"]({source})" if beside else f"](../{source})", f"]({name})")
+    return text.replace("](docs/", "](") if beside else text
 
 
 def on_page_content(text: str, **_: object) -> str:
@@ -113,12 +114,6 @@ def list_documented_packages() -> list[str]:
     return [name for name in (*ordinate.PACKAGES, *MODULES) if list_names(f"ordinate.{name}")]
 
 
-def list_names(package: str) -> list[str]:
-    """Return the public names of a package, those of classes last."""
-    names = getattr(import_module(package), "__all__", ())
-    return sorted(names, key=lambda name: (name[0].isupper(), name))
-
-
 def list_api_pages() -> dict[str, str]:
     """Return the text of every page of the API, by its path in `docs`.
 
@@ -138,7 +133,7 @@ def _describe_package(package: str, page: str, described: dict[int, str]) -> str
     module = import_module(package)
     title = (inspect.getdoc(module) or "").split("\n\n")[0]
     parts = [f"# `{package}`", title]
-    for name in list_names(package):
+    for name in sorted(list_names(package), key=lambda name: name[0].isupper()):
         value = getattr(module, name)
         place = f"{page}#{package}.{name}"
         if not (inspect.isclass(value) or inspect.isroutine(value)):

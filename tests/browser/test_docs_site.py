@@ -1,5 +1,6 @@
 """The site of the documentation builds without a warning, has no dead link, needs no network."""
 
+import html
 import json
 import os
 import re
@@ -127,7 +128,15 @@ def test_formulas_are_mathml(pages, site):
 
 def test_every_public_name_is_described(pages, site):
     described = pages[site / "api" / "index.html"].ids
-    assert {f"ordinate.{name}" for name in ordinate.__all__} <= described
+    names = {name for name in dir(ordinate) if not name.startswith("__")} - {*ordinate.PACKAGES}
+    assert {"scorer", "evaluate"} <= names
+    assert {f"ordinate.{name}" for name in names} <= described
+
+
+def test_signatures_say_what_may_be_chosen(site):
+    shown = re.sub(r"<[^>]+>", "", (site / "api" / "index.html").read_text("utf-8"))
+    assert 'levels: Literal["names", "order", "numbers"],' in html.unescape(shown)
+    assert "Annotated[" not in shown
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -138,6 +147,11 @@ def test_a_page_asks_for_nothing_beyond_the_site_and_fits_the_screen(name, brows
         assert browser.list_messages() == []
         asked = {url for url in browser.list_requests() if not url.startswith("data:")}
         assert {url for url in asked if not url.startswith(site.as_uri())} == set()
+
+
+def test_the_first_page_is_one_screen(browser, site):
+    browser.open(site / "index.html")
+    assert browser.run("return document.documentElement.scrollHeight") <= 900
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
