@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from doctest import DocTestParser
+from doctest import BLANKLINE_MARKER, DocTestParser
 from importlib import import_module
 from pathlib import Path
 
@@ -84,9 +84,10 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
 def on_page_content(text: str, **_: object) -> str:
     """Return a page with its formulas as MathML, which needs neither scripts nor fonts.
 
-    What is copied of its examples is their code.
+    What is copied of its examples is their code, and empty lines of their output are empty.
     """
-    return EXAMPLES.sub(_add_code_to_copy, FORMULA.sub(_convert_formula, text))
+    text = EXAMPLES.sub(_add_code_to_copy, FORMULA.sub(_convert_formula, text))
+    return text.replace(html.escape(BLANKLINE_MARKER), "")
 
 
 def on_post_page(output: str, **_: object) -> str:

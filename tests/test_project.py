@@ -43,6 +43,14 @@ def test_shown_output_is_what_the_commands_print(page):
     assert list_words(made) == list_words(text)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shown_output_has_its_command_on_the_page(page):
+    text = page.read_text("utf-8")
+    ran = [block[2].split(" && ")[-1] for block in load_script("build").SHOWN.finditer(text)]
+    plain = re.sub(r"<!--.+?-->", "", re.sub(r" \\\n +", " ", text))
+    assert [command for command in ran if command not in plain] == []
+
+
 def test_the_first_steps_show_a_report():
     before, report = (ROOT / "docs" / "first-steps.md").read_text("utf-8").split("```text\n")[:2]
     assert "ordinate evaluate" in before

@@ -221,6 +221,8 @@ def test_what_is_copied_of_an_example_is_its_code(name, browser, site):
 
 def test_every_example_has_its_code_to_copy(pages):
     for path in pages:
-        blocks = re.findall(r"<code([^>]*)>([^\n]*)", path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        assert "BLANKLINE" not in text, path
+        blocks = re.findall(r"<code([^>]*)>([^\n]*)", text)
         shown = [found for found, start in blocks if "&gt;&gt;&gt; " in start]
         assert all("data-copy=" in found for found in shown), path
