@@ -154,6 +154,15 @@ def test_the_first_page_is_one_screen(browser, site):
     assert browser.run("return document.documentElement.scrollHeight") <= 900
 
 
+def test_a_hundred_columns_of_output_are_not_cut(browser, site):
+    browser.open(site / "compare.html")
+    widths = "return [...document.querySelectorAll('pre > code')].map((x) => %s)"
+    shown = browser.run(widths % "x.textContent.split('\\n').every((y) => y.length <= 100)")
+    cut = browser.run(widths % "x.scrollWidth > x.clientWidth")
+    assert True in shown
+    assert not [1 for fits, overflows in zip(shown, cut, strict=True) if fits and overflows]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious(name, theme, browser, site, axe):
