@@ -29,6 +29,9 @@ from ordinate.render import svg
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
 MODULES = (
+    "experiment.check",
+    "experiment.new_experiment",
+    "inference.prediction_intervals",
     "integrations.boosting",
     "integrations.frames",
     "integrations.huggingface",
@@ -37,6 +40,10 @@ MODULES = (
     "integrations.pytest",
     "integrations.sklearn",
     "integrations.torch",
+    "metrics.prediction_intervals",
+    "results.decoding",
+    "results.distribution_shift",
+    "results.residuals",
 )  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -126,6 +133,12 @@ def write_metric_pages() -> None:
 # --- public names --------------------------------------------------------------------------------
 
 
+def list_names(package: str) -> list[str]:
+    """Return the public names of a package; `ordinate` has some that need an extra, too."""
+    module = import_module(package)
+    return sorted({*getattr(module, "__all__", ()), *getattr(module, "_HOMES", ())})
+
+
 def list_public_names() -> Iterator[str]:
     """Yield every public name with its signature: what users may rely on.
 
@@ -134,7 +147,7 @@ def list_public_names() -> Iterator[str]:
     described: set[type] = set()
     for package in ("ordinate", *(f"ordinate.{name}" for name in (*ordinate.PACKAGES, *MODULES))):
         module = import_module(package)
-        for name in sorted(getattr(module, "__all__", ())):
+        for name in list_names(package):
             value = getattr(module, name)
             yield f"{package}.{name}{_format_signature(value)}"
             if inspect.isclass(value) and value not in described:

@@ -21,10 +21,8 @@ from ordinate.results.metric_catalogue import (
     list_facts,
     list_property_findings,
 )
-from ordinate.summaries.ensemble import EnsemblePredictions
-from ordinate.summaries.prediction_intervals import PredictionIntervals
-from ordinate.summaries.regression import TARGET_MEAN, Moments
-from ordinate.summaries.reliability import Reliability
+from ordinate.summaries import EnsemblePredictions, Moments, PredictionIntervals, Reliability
+from ordinate.summaries.regression import TARGET_MEAN
 
 NOTES = {  # how a paragraph of a docstring starts; its title and how it starts on the page
     "When to use: ": ("When to use it", "When "),
@@ -102,7 +100,7 @@ def _sum_up_probabilities(metric: Metric, rows: Any) -> Any:
 PROBABILITIES = Example(
     "Four items on low < mid < high, with the probabilities that a model gives to the levels:",
     ">>> from ordinate.metrics import find_metric\n"
-    ">>> from ordinate.summaries.reliability import Reliability\n"
+    ">>> from ordinate.summaries import Reliability\n"
     f">>> gold = {GOLD}\n"
     f">>> rows = {ROWS}\n"
     '>>> metric = find_metric("EXPRESSION", Reliability)\n'
@@ -133,10 +131,10 @@ def _sum_up_moments(metric: Metric, predicted: Any) -> Any:
 REGRESSION = Example(
     "Five densities in kg/m³, and what a model predicts:",
     ">>> from ordinate.metrics import find_metric\n"
-    ">>> from ordinate.summaries.regression import TARGET_MEAN, Moments\n"
+    ">>> from ordinate.summaries import Moments\n"
     f">>> target = {TARGET}\n"
     f">>> predicted = {PREDICTED}\n"
-    f">>> constants = {{TARGET_MEAN: {MEAN}}}  # for what is compared with it\n"
+    f'>>> constants = {{"{TARGET_MEAN}": {MEAN}}}  # of targets, for what is compared with it\n'
     ">>> summary = Moments.of(target, predicted, constants=constants, histogram=True)",
     'find_metric("EXPRESSION", Moments)(summary)',
     {
@@ -161,7 +159,7 @@ def _widen(factor: float) -> tuple[Any, Any]:
 INTERVALS = Example(
     "Five densities in kg/m³, and an interval for each:",
     ">>> from ordinate.metrics import find_metric\n"
-    ">>> from ordinate.summaries.prediction_intervals import PredictionIntervals\n"
+    ">>> from ordinate.summaries import PredictionIntervals\n"
     f">>> target = {TARGET}\n"
     f">>> lower, upper = {LOWER}, {UPPER}\n"
     ">>> summary = PredictionIntervals.of(target, lower, upper)",
@@ -192,7 +190,7 @@ def _spread_members(factor: float) -> Any:
 ENSEMBLES = Example(
     "Five densities in kg/m³, and four equally likely predictions of each:",
     ">>> from ordinate.metrics import find_metric\n"
-    ">>> from ordinate.summaries.ensemble import EnsemblePredictions\n"
+    ">>> from ordinate.summaries import EnsemblePredictions\n"
     f">>> target = {TARGET}\n"
     ">>> members = [\n"
     + "\n".join(f"...     {row}," for row in MEMBERS)

@@ -1,4 +1,4 @@
-"""What MkDocs does not do by itself: pages of metrics, of the API and of the project, formulas.
+"""What MkDocs does not do by itself: pages of metrics, API and project, formulas, examples.
 
 Called by MkDocs, as `mkdocs.yml` says.
 """
@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from doctest import BLANKLINE_MARKER, DocTestParser
 from importlib import import_module
 from pathlib import Path
 
@@ -20,18 +21,21 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
 import ordinate  # noqa: E402 - as the next
-from build import MODULES  # noqa: E402 - of this folder, which MkDocs does not look into
+from build import MODULES, list_names  # noqa: E402 - of this folder, which MkDocs does not look into
 from metric_pages import group_by_family, locate_page  # noqa: E402 - the same
 from ordinate.metrics import SUMMARY_TYPES  # noqa: E402 - as the last
 from ordinate.results.metric_catalogue import TITLES  # noqa: E402 - as the last
 
-PROJECT_PAGES = {  # which stand beside README
+PROJECT_FILES = {  # which stand beside README
     "changes.md": "CHANGELOG.md",
     "architecture.md": "ARCHITECTURE.md",
     "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "CITATION.cff": "CITATION.cff",
 }
 SEARCH = 'data-md-component="search" role="dialog"'
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.+?)\\[)\]]\s*</\1>', re.DOTALL)
+EXAMPLES = re.compile(r'<code>(<span class="gp">.+?)</code>', re.DOTALL)  # with their prompts
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -56,7 +60,7 @@ def _list_metric_sections() -> Iterator[dict[str, object]]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that stand elsewhere, and those of the API."""
-    for name, source in PROJECT_PAGES.items():
+    for name, source in PROJECT_FILES.items():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / source)))
     for name, text in list_api_pages().items():
         files.append(File.generated(config, name, content=text))
@@ -64,19 +68,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, **_: object) -> str:
-    """Return a page whose links to files beside README lead to their pages, and back."""
+    """Return a page whose links to files beside README lead to their pages, and back.
+
+    Its examples are those of a session: prompt, code and output.
+    """
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]  # it is one screen
-    if page.file.src_uri in PROJECT_PAGES:
-        return text.replace("](docs/", "](")
-    for name, source in PROJECT_PAGES.items():
-        text = text.replace(f"](../{source})", f"]({name})")
-    return text
+    text = text.replace("```python\n>>> ", "```pycon\n>>> ")
+    beside = page.file.src_uri in PROJECT_FILES
+    for name, source in PROJECT_FILES.items():
+        text = text.replace(f"]({source})" if beside else f"](../{source})", f"]({name})")
+    return text.replace("](docs/", "](") if beside else text
 
 
 def on_page_content(text: str, **_: object) -> str:
-    """Return a page with its formulas as MathML, which needs neither scripts nor fonts."""
-    return FORMULA.sub(_convert_formula, text)
+    """Return a page with its formulas as MathML, which needs neither scripts nor fonts.
+
+    What is copied of its examples is their code, and empty lines of their output are empty.
+    """
+    text = EXAMPLES.sub(_add_code_to_copy, FORMULA.sub(_convert_formula, text))
+    return text.replace(html.escape(BLANKLINE_MARKER), "")
 
 
 def on_post_page(output: str, **_: object) -> str:
@@ -89,18 +100,19 @@ def _convert_formula(found: re.Match[str]) -> str:
     return convert(html.unescape(found[2]).strip(), display=display)
 
 
+def _add_code_to_copy(found: re.Match[str]) -> str:
+    """Return examples with their code as what the theme copies: no prompts and no output."""
+    examples = DocTestParser().get_examples(html.unescape(re.sub(r"<[^>]+>", "", found[1])))
+    code = html.escape("".join(example.source for example in examples))
+    return f'<code data-copy="{code}">{found[1]}</code>'
+
+
 # --- the API -------------------------------------------------------------------------------------
 
 
 def list_documented_packages() -> list[str]:
     """Return the packages and modules that have public names of their own."""
     return [name for name in (*ordinate.PACKAGES, *MODULES) if list_names(f"ordinate.{name}")]
-
-
-def list_names(package: str) -> list[str]:
-    """Return the public names of a package, those of classes last."""
-    names = getattr(import_module(package), "__all__", ())
-    return sorted(names, key=lambda name: (name[0].isupper(), name))
 
 
 def list_api_pages() -> dict[str, str]:
@@ -122,7 +134,7 @@ def _describe_package(package: str, page: str, described: dict[int, str]) -> str
     module = import_module(package)
     title = (inspect.getdoc(module) or "").split("\n\n")[0]
     parts = [f"# `{package}`", title]
-    for name in list_names(package):
+    for name in sorted(list_names(package), key=lambda name: name[0].isupper()):
         value = getattr(module, name)
         place = f"{page}#{package}.{name}"
         if not (inspect.isclass(value) or inspect.isroutine(value)):

@@ -10,6 +10,8 @@ from inspect import isroutine
 from typing import get_args
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 from shown_output import ROOT, list_words, load_script, skip_other_versions
 
 import ordinate
@@ -41,6 +43,14 @@ def test_shown_output_is_what_the_commands_print(page):
     assert list_words(made) == list_words(text)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shown_output_has_its_command_on_the_page(page):
+    text = page.read_text("utf-8")
+    ran = [block[2].split(" && ")[-1] for block in load_script("build").SHOWN.finditer(text)]
+    plain = re.sub(r"<!--.+?-->", "", re.sub(r" \\\n +", " ", text))
+    assert [command for command in ran if command not in plain] == []
+
+
 def test_the_first_steps_show_a_report():
     before, report = (ROOT / "docs" / "first-steps.md").read_text("utf-8").split("```text\n")[:2]
     assert "ordinate evaluate" in before
@@ -48,10 +58,11 @@ def test_the_first_steps_show_a_report():
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_the_first_command_of_a_page_runs_on_the_example(page, tmp_path):
+def test_the_first_command_of_a_page_runs_on_the_example_that_it_copies(page, tmp_path):
     text = (ROOT / page).read_text("utf-8")
-    (command,) = re.findall(r"^ordinate .+", text, re.MULTILINE)
-    shutil.copy(locate_example("cefr"), tmp_path)
+    copied = r'^cp "\$\(python -m ordinate\.examples (\w+)\)" \.\n(ordinate .+)$'
+    ((example, command),) = re.findall(copied, text, re.MULTILINE)
+    shutil.copy(locate_example(example), tmp_path)
     assert load_script("build").output_of(command, tmp_path) == ""
     assert "cem_ord 0.721" in (tmp_path / "report.html").read_text("utf-8")
 
@@ -80,6 +91,14 @@ def test_the_table_of_engines_is_that_of_the_tests():
     assert build.with_engines(page) == page
 
 
+def test_the_description_of_the_package_has_no_link_into_the_repository():
+    metadata = ProjectMetadata(str(ROOT), PluginManager()).core
+    assert metadata.readme_content_type == "text/markdown"
+    assert "<img" not in metadata.readme
+    assert re.findall(r"\]\((?!https://)", metadata.readme) == []
+    assert metadata.readme.endswith("`ordinate --help` lists the commands.\n")
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/overview.md"])
 def test_the_metrics_are_counted(page):
     (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / page).read_text("utf-8"))
@@ -102,6 +121,20 @@ def test_every_public_function_has_an_example():
 def test_the_public_names_are_those_of_the_list():
     build = load_script("build")
     assert list(build.list_public_names()) == build.PUBLIC_NAMES.read_text("utf-8").splitlines()
+
+
+IMPORTS = re.compile(r"^(?:>>> )?from (ordinate[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_teach_public_names_only(page):
+    listed = load_script("build").PUBLIC_NAMES.read_text("utf-8")
+    public = {line.partition("(")[0] for line in listed.splitlines()}
+    text = page.read_text("utf-8")
+    taught = {f"ordinate.{name}" for name in re.findall(r"\bordinate\.(\w+)\(", text)}
+    for package, names in IMPORTS.findall(text):
+        taught |= {f"{package}.{name}" for name in re.findall(r"\w+", names)}
+    assert taught <= public
 
 
 def test_every_module_can_be_imported_under_another_name():

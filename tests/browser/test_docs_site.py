@@ -1,5 +1,6 @@
 """The site of the documentation builds without a warning, has no dead link, needs no network."""
 
+import html
 import json
 import os
 import re
@@ -127,7 +128,15 @@ def test_formulas_are_mathml(pages, site):
 
 def test_every_public_name_is_described(pages, site):
     described = pages[site / "api" / "index.html"].ids
-    assert {f"ordinate.{name}" for name in ordinate.__all__} <= described
+    names = {name for name in dir(ordinate) if not name.startswith("__")} - {*ordinate.PACKAGES}
+    assert {"scorer", "evaluate"} <= names
+    assert {f"ordinate.{name}" for name in names} <= described
+
+
+def test_signatures_say_what_may_be_chosen(site):
+    shown = re.sub(r"<[^>]+>", "", (site / "api" / "index.html").read_text("utf-8"))
+    assert 'levels: Literal["names", "order", "numbers"],' in html.unescape(shown)
+    assert "Annotated[" not in shown
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -138,6 +147,20 @@ def test_a_page_asks_for_nothing_beyond_the_site_and_fits_the_screen(name, brows
         assert browser.list_messages() == []
         asked = {url for url in browser.list_requests() if not url.startswith("data:")}
         assert {url for url in asked if not url.startswith(site.as_uri())} == set()
+
+
+def test_the_first_page_is_one_screen(browser, site):
+    browser.open(site / "index.html")
+    assert browser.run("return document.documentElement.scrollHeight") <= 900
+
+
+def test_a_hundred_columns_of_output_are_not_cut(browser, site):
+    browser.open(site / "compare.html")
+    widths = "return [...document.querySelectorAll('pre > code')].map((x) => %s)"
+    shown = browser.run(widths % "x.textContent.split('\\n').every((y) => y.length <= 100)")
+    cut = browser.run(widths % "x.scrollWidth > x.clientWidth")
+    assert True in shown
+    assert not [1 for fits, overflows in zip(shown, cut, strict=True) if fits and overflows]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -177,3 +200,38 @@ def test_a_formula_is_drawn(browser, site):
     browser.open(site / "metrics" / "labels" / "quadratic_kappa.html")
     height = "return document.querySelector('math mfrac').getBoundingClientRect().height"
     assert browser.run(height) > 20
+
+
+COPY = """
+const copied = [];
+document.addEventListener('copy', (event) => copied.push(event.target.value));
+const blocks = [...document.querySelectorAll('pre')].filter((block) => block.querySelector('.gp'));
+blocks.forEach((block) => block.querySelector('[data-clipboard-target]').click());
+copied;
+"""
+SESSIONS = (
+    "index.html",
+    "integrations.html",  # which shows an error, too
+    "metrics/labels/quadratic_kappa.html",
+    "api/integrations.pytest.html",
+)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_what_is_copied_of_an_example_is_its_code(name, browser, site):
+    browser.open(site / name)
+    ran = browser.call("Runtime.evaluate", expression=COPY, userGesture=True, returnByValue=True)
+    copied = ran["result"]["value"]
+    assert copied
+    assert len(copied) == (site / name).read_text("utf-8").count("<code data-copy=")
+    for code in copied:
+        compile(code, name, "exec")
+
+
+def test_every_example_has_its_code_to_copy(pages):
+    for path in pages:
+        text = path.read_text("utf-8")
+        assert "BLANKLINE" not in text, path
+        blocks = re.findall(r"<code([^>]*)>([^\n]*)", text)
+        shown = [found for found, start in blocks if "&gt;&gt;&gt; " in start]
+        assert all("data-copy=" in found for found in shown), path

@@ -74,6 +74,13 @@ def test_the_page_of_a_metric_shows_its_properties():
     assert "××·=" in run("metrics").out
 
 
+def test_the_page_of_a_metric_says_why_nothing_was_searched():
+    shown = " ".join(run("metrics", "expected_cost").out.split())
+    assert "Formal properties depend on matrix, so none was searched." in shown
+    assert "Invariance" not in shown
+    assert "Formal properties depend" not in run("metrics", "central_coverage").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -196,6 +196,13 @@ def test_one_strange_word_identifies_no_scale():
         resolve_scale(None, ["A1", "B3"])
 
 
+def test_the_proposal_of_a_scale_says_that_its_order_is_none():
+    with pytest.raises(BadScale, match=r"by name, so put them in order: scale='high,low,mid', on"):
+        resolve_scale(None, ["low", "mid", "high"])
+    with pytest.raises(BadScale, match=r"Declare its lowest and highest: scale='2\.\.10', on"):
+        resolve_scale(None, [10, 2])
+
+
 def test_labels_that_cannot_be_levels_identify_no_scale():
     with pytest.raises(BadInput, match="values that are not hashable"):
         resolve_scale(None, ["A1", ["B1"]])

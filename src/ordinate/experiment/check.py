@@ -26,6 +26,8 @@ from ordinate.render.estimates import format_count
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_label
 
+__all__ = ["check_experiment"]
+
 FOLDS = 5  # of cross-validation, unless told otherwise
 SHOWN = 5  # labels in a finding
 

@@ -33,6 +33,8 @@ from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import read_ordered_categories
 from ordinate.settings import check_integer
 
+__all__ = ["lay_out_experiment"]
+
 FEATURE_SETS = ("tfidf-word", "tfidf-char")  # that are made of the texts
 TEST_EVERY = 5  # of the items of a level, each fifth one is set aside
 # How the names begin of what a killed run leaves.

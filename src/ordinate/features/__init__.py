@@ -11,6 +11,7 @@ from ordinate.features.extractor import (
 )
 from ordinate.features.feature_listing import FeatureSetListing, list_feature_sets
 from ordinate.features.new_texts import StoredExtractor, extract_new_features, load_extractor
+from ordinate.features.tfidf import Tfidf
 
 __all__ = [
     "ExtractedDataset",
@@ -20,6 +21,7 @@ __all__ = [
     "FittedExtractor",
     "Items",
     "StoredExtractor",
+    "Tfidf",
     "create_extractor",
     "default_name",
     "extract_default_features",

@@ -21,6 +21,8 @@ from ordinate.metrics.prediction_intervals import (
 from ordinate.summaries.ensemble import EnsemblePredictions
 from ordinate.summaries.prediction_intervals import ItemSums, PredictionIntervals
 
+__all__ = ["estimate_ensemble_metric", "estimate_interval_metric"]
+
 UNBOUNDED_NOTE = "some intervals have no end"
 NO_ITEMS_NOTE = "there are no items"
 

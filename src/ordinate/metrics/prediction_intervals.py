@@ -12,6 +12,8 @@ from ordinate.metrics.catalogue import Metric, metric
 from ordinate.summaries.ensemble import EnsemblePredictions
 from ordinate.summaries.prediction_intervals import ItemSums, PredictionIntervals
 
+__all__ = ["compute_pit_histogram"]
+
 Array = NDArray[Any]
 STEP_IN_ERRORS = 0.01  # of a mean's standard error: how far it is moved to find a slope
 ROUNDING_SHARE = 1e-12  # of the squares of a score: a smaller variance is rounding

@@ -1,5 +1,6 @@
 """From probabilities and scores to levels: decoding, cut points, recalibration, prediction sets."""
 
+from ordinate.postprocess.conformal_intervals import SplitConformal
 from ordinate.postprocess.conformal_sets import (
     OrdinalConformalSets,
     PredictionSetEvaluation,
@@ -9,6 +10,7 @@ from ordinate.postprocess.conformal_sets import (
 from ordinate.postprocess.cut_points import CutPoints
 from ordinate.postprocess.decoder import Decoder
 from ordinate.postprocess.recalibration import (
+    RECALIBRATION_METHODS,
     CumulativeIsotonic,
     TemperatureScaling,
     VectorScaling,
@@ -16,12 +18,14 @@ from ordinate.postprocess.recalibration import (
 )
 
 __all__ = [
+    "RECALIBRATION_METHODS",
     "CumulativeIsotonic",
     "CutPoints",
     "Decoder",
     "OrdinalConformalSets",
     "PredictionSetEvaluation",
     "PredictionSets",
+    "SplitConformal",
     "TemperatureScaling",
     "VectorScaling",
     "evaluate_prediction_sets",

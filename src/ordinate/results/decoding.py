@@ -32,6 +32,8 @@ from ordinate.results.comparison import Comparison
 from ordinate.results.leaderboard import Leaderboard
 from ordinate.scale import Scale
 
+__all__ = ["Decoding"]
+
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
 MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}

@@ -34,6 +34,8 @@ from ordinate.results.regression import RegressionEvaluation
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import convert_to_numbers
 
+__all__ = ["ShiftEvaluation", "evaluate_shift"]
+
 Floats = NDArray[np.float64]
 EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 

@@ -181,6 +181,9 @@ def list_facts(metric: Metric) -> list[str]:
         facts.append(
             "Options: " + "; ".join(map(_describe_option, metric.parameters.values())) + "."
         )
+    if metric.required and find_properties(metric):
+        needed = " and ".join(metric.required)
+        facts.append(f"Formal properties depend on {needed}, so none was searched.")
     if metric.alias_of:
         facts.append(f"Another name of {metric.alias_of}.")
     elif metric.aliases:
@@ -189,7 +192,10 @@ def list_facts(metric: Metric) -> list[str]:
 
 
 def list_property_findings(metric: Metric) -> list[tuple[str, str, str]]:
-    """Return each formal property, its verdict and the smallest counterexample, if there is one."""
+    """Return each formal property, its verdict and the smallest counterexample, if there is one.
+
+    There is none of a metric that has no value without an option.
+    """
     return [
         (
             law.replace("_", " ").capitalize(),
@@ -197,6 +203,7 @@ def list_property_findings(metric: Metric) -> list[tuple[str, str, str]]:
             format_counterexample(cell["counterexample"]) if cell["counterexample"] else "",
         )
         for law, cell in find_properties(metric).items()
+        if not metric.required
     ]
 
 

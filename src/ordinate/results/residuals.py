@@ -25,6 +25,8 @@ from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categ
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
+__all__ = ["ResidualAnalysis", "analyse_residuals"]
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 MISSING, OTHERS = "(missing)", "(others)"

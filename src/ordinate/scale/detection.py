@@ -67,7 +67,7 @@ def _propose_scale(labels: set[Any]) -> str:
     scale = ",".join(names)
     marks = set("\"'")
     plain = 1 < len(names) <= MOST_PROPOSED and len(scale) <= LONGEST_PROPOSAL
-    how = " (these are sorted by name):"
+    how = ". These are sorted by name, so put them in order:"
     if not plain or scale.count(",") >= len(names) or set(scale) & marks:
         scale, how = "low,mid,high", ", such as"
     return (
