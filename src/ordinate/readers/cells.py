@@ -99,7 +99,8 @@ class CountedCells:
 
     def find_missing_labels(self, side: str) -> list[str]:
         """Return the first places without a label."""
-        return self.places.find_missing_labels(side, self.unlabelled[side])
+        empty = {cell for cell in self.table[side] if cell == ""}  # as good as none
+        return self.places.find_missing_labels(side, [*self.unlabelled[side], *empty])
 
     def refuse_missing_clusters(self, missing: MissingPolicy) -> None:
         """Refuse items without a cluster, unless they are left out."""
