@@ -7,11 +7,18 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 SPARK_WORKERS = "local-cluster[2,1,1024]"  # two processes with a core and a gigabyte each
+
+
+def miss_server(what: str) -> NoReturn:
+    """Skip a test for want of a server; where CI runs, nothing is skipped for that reason."""
+    if os.environ.get("CI"):
+        pytest.fail(f"There is no {what}. Install it: CI skips no engine.")
+    pytest.skip(f"there is no {what}")
 
 
 @cache
@@ -19,7 +26,7 @@ def start_spark() -> Any:
     """Return a session with two workers."""
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:
-        pytest.skip("there is no Java for Spark")
+        miss_server("Java for Spark")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {
         "spark.ui.enabled": "false",
@@ -42,7 +49,7 @@ def start_postgres() -> Any:
     psycopg = pytest.importorskip("psycopg")
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs:
-        pytest.skip("there is no server of PostgreSQL")
+        miss_server("server of PostgreSQL")
     folder = Path(tempfile.mkdtemp(prefix="ordinate-postgres-"))
     # The server refuses to run as root.
     user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
