@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 SPARK_WORKERS = "local-cluster[2,1,1024]"  # two processes with a core and a gigabyte each
+SPARK_THREADS = "local[2]"
 
 
 def miss_server(what: str) -> NoReturn:
@@ -35,11 +36,21 @@ def start_spark() -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "ERROR",
     }
-    builder = sql.SparkSession.builder.master(os.environ.get("SPARK_MASTER", SPARK_WORKERS))
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = _start_workers(sql.SparkSession, settings)
     atexit.register(session.stop)
+    return session
+
+
+def _start_workers(kind: Any, settings: dict[str, str]) -> Any:
+    """Return a session with two workers, or with two threads where no process can be started."""
+    builder = kind.builder.config(map=settings)
+    try:
+        session = builder.master(SPARK_WORKERS).getOrCreate()
+        session.range(1).count()  # only now are workers asked for
+    except Exception:  # noqa: BLE001 - whatever Java says
+        if (broken := kind.getActiveSession()) is not None:
+            broken.stop()
+        session = builder.master(SPARK_THREADS).getOrCreate()
     return session
 
 
