@@ -39,7 +39,7 @@ SHARES = (0.05, 0.15, 0.3, 0.3, 0.15, 0.05)  # of the gold levels
 SIZES = {"items": 1_000_000, "subgroups": 3_000, "systems": 500, "answers": 5_000}
 QUICK_SIZES = {"items": 10_000, "subgroups": 100, "systems": 10, "answers": 500}
 SEED, ROUNDS = 20_261_116, 2
-TIMES = (20.0, 3.0)  # as fast as before, at least: subgroups, systems
+TIMES = (20.0, 3.0)  # as fast as before in seconds of all threads, at least: subgroups, systems
 
 
 def predict(rng: np.random.Generator, gold: np.ndarray, skill: float) -> np.ndarray:
@@ -127,13 +127,15 @@ def page(found: dict[str, list[Run]], sizes: dict[str, int], rounds: int) -> str
         rows.append([name, *(shown(x) for run in runs for x in run), *map(shown, ratios)])
     targets = [
         Target(
-            f"{name}: as fast as before",
+            f"{name}: as fast as before, in the seconds of all threads (by the clock "
+            f"{shown(before.seconds / now.seconds)}×)",
             limit,
-            runs[0].seconds / runs[1].seconds,
-            "other work shared the machine; the seconds of all threads say more than the clock",
+            before.cpu / now.cpu,
+            "the work itself: what else runs on the machine lengthens the clock, and hardly these "
+            "seconds",
             at_least=True,
         )
-        for (name, runs), limit in zip(found.items(), TIMES, strict=True)
+        for (name, (before, now)), limit in zip(found.items(), TIMES, strict=True)
     ]
     return "\n\n".join(
         [
@@ -144,7 +146,9 @@ def page(found: dict[str, list[Run]], sizes: dict[str, int], rounds: int) -> str
                 f"compare` of {sizes['systems']:,} systems on {sizes['answers']:,} items by ten "
                 f"metrics, beside the earlier commit {BEFORE}, which took subgroups and systems "
                 "one by one. Each is a process that starts cold and ends with its report; the two "
-                f"run in turns, and the best of each counts (rounds: {rounds})."
+                f"run in turns, and the best of each counts (rounds: {rounds}). Targets are judged "
+                "by the seconds of all threads, which hardly depend on other work on the machine; "
+                "the clock stands beside them."
             ),
             wrapped(
                 f"Machine: {processor()}. Versions: numpy {version('numpy')}, duckdb "

@@ -104,7 +104,10 @@ def measure(rows: int, folder: Path) -> list[Run]:
 def targets(runs: dict[tuple[int, str], Run], sizes: tuple[int, ...]) -> list[Target]:
     """Return what was expected, and what was measured."""
     largest = sizes[-1]
-    reason = "what does not grow with the rows: the start, metrics, intervals and the report"
+    reason = (
+        "what does not grow with the rows (the start, metrics, intervals and the report), and for "
+        "each file a description and a query of its own, so that errors name it"
+    )
     ratios = [
         Target(
             f"time of the query by hand, {rows:,} rows",

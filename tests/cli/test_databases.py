@@ -71,6 +71,57 @@ def test_a_database_that_is_not_there_is_named_and_not_made(here, address):
     assert list(here.iterdir()) == []
 
 
+# --- regression ----------------------------------------------------------------------------------
+
+NUMBER_COLUMNS = ("--target", "gold", "--predicted", "guess", "--lower", "low", "--upper", "high")
+SUMMED = (*NUMBER_COLUMNS, "--by", "by_", "--train-mean", "2", "--train-std", "1")
+
+
+def make_numbers(make):
+    """Add a table of numbers to a database, and write the same as a file."""
+    address, rows = make(), [(1, 1.5, 0, 2, "a"), (2.5, 2, 1, 4, "b"), (4, 3, 3.5, 3.75, "a")]
+    connect = sqlite3.connect if address.startswith("sqlite") else duckdb.connect
+    with closing(connect(address.partition("///")[2])) as connection:
+        columns = "gold double precision, guess double precision, low double precision"
+        connection.execute(f"create table numbers ({columns}, high double precision, by_ text)")
+        connection.executemany("insert into numbers values (?, ?, ?, ?, ?)", rows)
+        connection.commit()
+    lines = [",".join(map(str, row)) for row in [("gold", "guess", "low", "high", "by_"), *rows]]
+    return address, write("numbers.csv", "\n".join([*lines, ""]))
+
+
+@pytest.mark.parametrize("make", [make_sqlite, make_duckdb])
+def test_a_regression_of_a_database_is_that_of_a_file(make):
+    address, path = make_numbers(make)
+    asked = (*SUMMED, "--interval-method", "t", "--fail-under", "interval_coverage=0.1")
+    reports = [
+        run("evaluate-regression", *rows, *asked, "--format", "json")
+        for rows in (("--sql", address, "--query", "select * from numbers"), (path,))
+    ]
+    assert [(ran.code, ran.err) for ran in reports] == [(0, ""), (0, "")]
+    found, usual = (json.loads(ran.out) for ran in reports)
+    for part in ("metrics", "prediction_intervals", "baselines", "by"):
+        assert close(found[part], usual[part]), part
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--residuals",), "--residuals reads the items twice, so it needs a file, not a database"),
+        (("--interval-method", "studentized"), "studentized reads the items twice"),
+        (("--order", "low"), "--order is for files, not for the rows of a database"),
+        (("--shifted", "numbers.csv"), "--shifted is for files"),
+        (("numbers.csv",), "Name files, or a database with --sql, not both"),
+    ],
+)
+def test_what_needs_the_items_of_a_regression_is_refused_for_a_database(asked, told):
+    address, _ = make_numbers(make_sqlite)
+    rows = ("--sql", address, "--query", "select * from numbers")
+    ran = run("evaluate-regression", *asked, *rows, *NUMBER_COLUMNS)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert told in ran.err
+
+
 # --- passwords -----------------------------------------------------------------------------------
 
 

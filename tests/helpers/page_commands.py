@@ -92,7 +92,7 @@ def write_files(folder: Path, command: list[str]) -> None:
     if command[0] in ("init", "predict", "features"):
         _write_texts(folder)
     elif command[0].endswith("regression") or command[0] == "card":
-        _write_densities(folder, predicted=command[0].startswith("evaluate"))
+        _write_densities(folder, command, predicted=command[0].startswith("evaluate"))
     else:
         _write_levels(folder, command)
     (folder / "use.txt").write_text("Drafts of learners.", encoding="utf-8")
@@ -109,7 +109,7 @@ def _write_texts(folder: Path) -> None:
     syntax.write_parquet(folder / "syntax.parquet")
 
 
-def _write_densities(folder: Path, *, predicted: bool) -> None:
+def _write_densities(folder: Path, command: list[str], *, predicted: bool) -> None:
     table = pl.read_csv(locate_example("densities"))
     if predicted:
         noise = np.random.default_rng(0).normal(scale=30, size=(4, len(table)))
@@ -123,6 +123,8 @@ def _write_densities(folder: Path, *, predicted: bool) -> None:
         )
     for name in ("densities.csv", "table.csv", "other_lab.csv", "new.csv"):
         table.write_csv(folder / name)
+    if "--sql" in command:
+        _write_databases(folder, table, "densities", "real", duck=False)
 
 
 def _write_levels(folder: Path, command: list[str]) -> None:
@@ -171,7 +173,7 @@ def _write_levels(folder: Path, command: list[str]) -> None:
     ranges = [f"topic{k},1..6" for k in range(6)]
     (folder / "ranges.csv").write_text("\n".join(["prompt,scale", *ranges, ""]), encoding="utf-8")
     _write_campaign(folder, table.with_columns(gold=names[0]))
-    _write_databases(folder, table, duck="duckdb:" in " ".join(command))
+    _write_databases(folder, table, "essays", "text", duck="duckdb:" in " ".join(command))
 
 
 def _find_levels(command: list[str]) -> tuple:
@@ -191,14 +193,16 @@ def _write_campaign(folder: Path, table: pl.DataFrame) -> None:
         rows.write_csv(folder / f"{name}.tsv", separator="\t")
 
 
-def _write_databases(folder: Path, table: pl.DataFrame, *, duck: bool) -> None:
+def _write_databases(
+    folder: Path, table: pl.DataFrame, title: str, kind: str, *, duck: bool
+) -> None:
     database = folder / "runs.db"
     database.unlink(missing_ok=True)
     names = ", ".join(f'"{name}"' for name in table.columns)
     connect = duckdb.connect if duck else sqlite3.connect
     with contextlib.closing(connect(database)) as connection:
-        types = names.replace(",", " text,") + " text"
-        connection.execute(f"create table essays ({types})")
+        types = names.replace(",", f" {kind},") + f" {kind}"
+        connection.execute(f"create table {title} ({types})")
         marks = ", ".join("?" * len(table.columns))
-        connection.executemany(f"insert into essays values ({marks})", table.rows())  # noqa: S608 - names of ours
+        connection.executemany(f"insert into {title} values ({marks})", table.rows())  # noqa: S608 - names of ours
         connection.commit()

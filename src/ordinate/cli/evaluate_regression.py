@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.file_options import add_column_options
+from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     IntervalOptions,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ordinate.metrics import Metric
     from ordinate.readers.columns import ItemColumns
     from ordinate.readers.regression import RegressionData
+    from ordinate.readers.tables import LazyTable
     from ordinate.results import Evaluation
     from ordinate.results.regression import RegressionEvaluation
     from ordinate.results.regression_rows import RegressionRows
@@ -70,8 +71,8 @@ def add_to(commands: Any) -> None:
         EXAMPLES,
     )
     group = parser.add_argument_group("input")
-    add_file_option(group, "; several files, patterns, or - for standard input")
-    add_column_options(parser, group, ItemColumns, COLUMNS)
+    add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")
+    add_column_options(parser, group, ItemColumns, COLUMNS, databases=True)
     add_missing_option(group)
     _add_target_options(parser)
     metrics = parser.add_argument_group("metrics")
@@ -165,6 +166,9 @@ def _evaluate_files(
     how = parse_intervals(options, method=options.interval_method)
     training = _parse_normalization(options)
     run = _RegressionRun(options, training, how, metrics, bounds)
+    with open_rows(options, ("order", "shifted")) as table:
+        if table is not None:
+            return run.evaluate_table(table, _parse_columns(options))
     result, items = run.evaluate_files(options.files, _parse_columns(options), run.further())
     parts = [] if items is None else run.build_item_parts(result, items)
     if options.shifted is not None:
@@ -206,8 +210,10 @@ def _refuse_streams(options: argparse.Namespace) -> None:
     if asked and hasattr(options, "gold_file"):
         raise BadOption(f"{asked[0]} needs the targets in the file of the predictions.")
     paths = [*options.files, *([options.shifted] * resampled)]
-    if asked and any(is_read_once(path) for path in paths if path is not None):
-        raise BadOption(f"{asked[0]} reads the items twice, so it needs a file, not a stream.")
+    once = hasattr(options, "sql") or any(is_read_once(path) for path in paths if path is not None)
+    if asked and once:
+        what = "database" if hasattr(options, "sql") else "stream"
+        raise BadOption(f"{asked[0]} reads the items twice, so it needs a file, not a {what}.")
 
 
 def _resamples_on_request(options: argparse.Namespace) -> bool:
@@ -323,7 +329,7 @@ class _RegressionRun:
         from ordinate.results.regression_rows import read_regression_rows
 
         found = self._sum_files(files, columns)
-        result = self._build_result(found)
+        result = self._build_result(found, "files")
         resampled = self._is_resampled(files, columns, found)
         if further is None and not resampled:
             return result, None
@@ -343,24 +349,34 @@ class _RegressionRun:
             return False
         return is_resampled(self.how, count_items(found.moments) + found.moments.dropped)
 
+    def evaluate_table(self, table: "LazyTable", columns: "ItemColumns") -> "RegressionEvaluation":
+        """Return the result of the rows of a database, which sums them up itself."""
+        from ordinate.readers.regression import sum_table
+
+        return self._build_result(sum_table(table, columns.arguments, **self._sums), "a database")
+
     def _sum_files(self, files: list[str], columns: "ItemColumns") -> "RegressionData":
         from ordinate.cli.progress import watch_files
         from ordinate.readers.regression import sum_files
 
+        return sum_files(files, columns, watch=watch_files, **self._sums)
+
+    @property
+    def _sums(self) -> dict[str, Any]:
+        """What readers are told: constant predictions, and what becomes of missing values."""
         constants: dict[str, float | None] = {"mean": None, "median": None}
         if self.training is not None:
             given = 0.0 if self.options.normalized else self.training.mean
             constants = {"train_mean": given, **constants}
-        missing: Any = self.options.missing or "error"
-        return sum_files(files, columns, constants=constants, missing=missing, watch=watch_files)
+        return {"constants": constants, "missing": self.options.missing or "error"}
 
-    def _build_result(self, found: "RegressionData") -> "RegressionEvaluation":
+    def _build_result(self, found: "RegressionData", source: str) -> "RegressionEvaluation":
         from ordinate.results.regression import evaluate_regression_data
 
         return evaluate_regression_data(
             found,
             self.metrics,
-            source="files",
+            source=source,
             unit=self.options.unit,
             normalization=self.training,
             normalized=self.options.normalized,

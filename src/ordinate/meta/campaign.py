@@ -15,7 +15,7 @@ from ordinate.meta.campaign_lines import (
     RunReader,
     make_unknown_column_error,
 )
-from ordinate.readers.cells import number_clusters
+from ordinate.readers.cells import number_groups
 from ordinate.readers.duckdb_connection import read_table
 from ordinate.readers.file_formats import NamedFile, Watch, name_runs, open_reader
 from ordinate.readers.irregular_lines import (
@@ -23,6 +23,7 @@ from ordinate.readers.irregular_lines import (
     IrregularityKind,
     list_irregularities,
 )
+from ordinate.readers.items import CLUSTER
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
@@ -219,7 +220,7 @@ class _CampaignReader:
             return None
         connection, file = self.lines.connection, self.lines.file
         items = "SELECT test_case AS cluster, place AS nth, 1 AS items FROM known_items ORDER BY 2"
-        values, numbers = number_clusters(read_table(connection, items, file))
+        values, numbers = number_groups(read_table(connection, items, file), CLUSTER)
         return Groups(values, numbers[places])
 
     def _describe_layouts(self) -> list[str]:

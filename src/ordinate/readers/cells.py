@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.readers.expressions import Aggregate, column
 from ordinate.readers.items import (
@@ -16,6 +15,7 @@ from ordinate.readers.items import (
     NTH,
     SUBGROUP,
     WEIGHT,
+    Array,
     ItemSource,
     Table,
     build_weight_sums,
@@ -28,8 +28,6 @@ from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_groups_error
-
-Array = NDArray[Any]
 
 
 class CountedCells:
@@ -54,7 +52,7 @@ class CountedCells:
         self.notes: list[str] = []
         self.table = self._count(sides, verb, sums)
         self.sums: CellSums = read_cell_sums(self.table)
-        self.clusters = number_clusters(self.table)
+        self.clusters = number_groups(self.table, CLUSTER)
         self.sides = {side: factorize_column(self.table[side]) for side in sides}
         self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
 
@@ -99,7 +97,8 @@ class CountedCells:
 
     def find_missing_labels(self, side: str) -> list[str]:
         """Return the first places without a label."""
-        return self.places.find_missing_labels(side, self.unlabelled[side])
+        empty = {cell for cell in self.table[side] if cell == ""}  # as good as none
+        return self.places.find_missing_labels(side, [*self.unlabelled[side], *empty])
 
     def refuse_missing_clusters(self, missing: MissingPolicy) -> None:
         """Refuse items without a cluster, unless they are left out."""
@@ -109,29 +108,23 @@ class CountedCells:
             raise make_missing_groups_error(count, n, f"column {self.titles[CLUSTER]!r}", places)
 
 
-def number_clusters(table: Table) -> Groups:
-    """Return the clusters in the order in which they appear, where there is one, or sorted.
+def number_groups(table: Table, role: str) -> Groups:
+    """Return the subgroups sorted, or the clusters in the order in which they appear, if known.
 
-    Items without a cluster have the number after the last.
+    Items without a subgroup are the last one; those without a cluster have the number after it.
     """
-    if CLUSTER not in table:
+    if role not in table:
         return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[CLUSTER])
-    if NTH in table:
+    found = factorize_column(table[role])
+    if role == CLUSTER and NTH in table:
         first = np.full(len(found.values), np.inf)
         np.minimum.at(first, found.codes, table[NTH])
         order = np.argsort(first, kind="stable").tolist()
     else:
         order = _sort_values(found.values)
-    return _renumber(found, [k for k in order if not is_missing(found.values[k])])
-
-
-def number_subgroups(table: Table) -> Groups:
-    """Return the subgroups, sorted; items without one are the last."""
-    if SUBGROUP not in table:
-        return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[SUBGROUP])
-    return _renumber(found, _sort_values(found.values))
+    if role == CLUSTER:
+        order = [k for k in order if not is_missing(found.values[k])]
+    return _renumber(found, order)
 
 
 def _sort_values(values: list[Any]) -> list[int]:

@@ -8,40 +8,12 @@ from typing import Annotated, Any, Literal
 from ordinate.errors import BadOption
 from ordinate.settings import Setting, list_settings
 
-Target = Annotated[str | None, Setting("column of the targets", metavar="COL")]
 Gold = Annotated[str | None, Setting("column of the gold levels", metavar="COL")]
 Predicted = Annotated[str | None, Setting("column of the predictions", metavar="COL")]
-Systems = Annotated[tuple[str, ...], Setting("columns of the systems")]
-Probabilities = Annotated[
-    tuple[str, ...],
-    Setting("columns of the levels' probabilities, or the prefix that they share (p_)"),
-]
-Renormalize = Annotated[bool, Setting("accept probabilities that sum to 0.99 to 1.01 instead of 1")]
-Weights = Annotated[str | None, Setting("column of item weights", metavar="COL")]
-By = Annotated[str | None, Setting("column of subgroups, each evaluated on its own", metavar="COL")]
-Clusters = Annotated[
-    str | None,
-    Setting(
-        "column of clusters of items (writers, topics, documents): confidence intervals resample "
-        "clusters",
-        metavar="COL",
-    ),
-]
-SecondRater = Annotated[
-    str | None,
-    Setting(
-        "column of a second rater's levels: what a human reaches on the same items", metavar="COL"
-    ),
-]
-GoldFile = Annotated[
-    str | None,
-    Setting("file of gold levels or targets, if it is another one", metavar="FILE", path="file"),
-]
 Id = Annotated[
     str | None,
     Setting("column of ids, by which files are joined; several (topic,id) are one key", "COL"),
 ]
-RowOrder = Annotated[bool, Setting("match gold and predictions by their row order")]
 Delimiter = Annotated[
     str | None, Setting("what separates columns", metavar="CHAR", default="by the first lines")
 ]
@@ -132,14 +104,32 @@ class ItemColumns(FileOptions):
     """
 
     gold: Gold = None
-    target: Target = None
-    systems: Systems = ()
+    target: Annotated[str | None, Setting("column of the targets", metavar="COL")] = None
+    systems: Annotated[tuple[str, ...], Setting("columns of the systems")] = ()
     predicted: Predicted = None
-    weights: Weights = None
-    by: By = None
-    groups: Clusters = None
-    second_rater: SecondRater = None
-    probabilities: Probabilities = ()
+    weights: Annotated[str | None, Setting("column of item weights", metavar="COL")] = None
+    by: Annotated[
+        str | None, Setting("column of subgroups, each evaluated on its own", metavar="COL")
+    ] = None
+    groups: Annotated[
+        str | None,
+        Setting(
+            "column of clusters of items (writers, topics, documents): confidence intervals "
+            "resample clusters",
+            metavar="COL",
+        ),
+    ] = None
+    second_rater: Annotated[
+        str | None,
+        Setting(
+            "column of a second rater's levels: what a human reaches on the same items",
+            metavar="COL",
+        ),
+    ] = None
+    probabilities: Annotated[
+        tuple[str, ...],
+        Setting("columns of the levels' probabilities, or the prefix that they share (p_)"),
+    ] = ()
     lower: Annotated[
         str | None, Setting("column of the lower bounds of prediction intervals", metavar="COL")
     ] = None
@@ -148,11 +138,18 @@ class ItemColumns(FileOptions):
         str | None,
         Setting("column of times, for the baseline of the previous value", metavar="COL"),
     ] = None
-    gold_file: GoldFile = None
+    gold_file: Annotated[
+        str | None,
+        Setting(
+            "file of gold levels or targets, if it is another one", metavar="FILE", path="file"
+        ),
+    ] = None
     id: Id = None
-    row_order: RowOrder = False
+    row_order: Annotated[bool, Setting("match gold and predictions by their row order")] = False
     lenient: Lenient = False
-    renormalize: Renormalize = False
+    renormalize: Annotated[
+        bool, Setting("accept probabilities that sum to 0.99 to 1.01 instead of 1")
+    ] = False
     renamed: dict[str, str | None] = field(default_factory=dict)
 
     @property

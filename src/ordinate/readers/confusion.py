@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from ordinate.readers.cells import CountedCells, number_subgroups
+from ordinate.readers.cells import CountedCells, number_groups
 from ordinate.readers.columns import ROLES, ItemColumns
 from ordinate.readers.file_formats import Watch, open_sources
 from ordinate.readers.item_query import FileItems, QueryPlanner
@@ -35,19 +35,15 @@ def count_files(
     `look_at_items` may ask more of the items once they are counted.
     """
     with open_sources(columns, watch) as reader:
-        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        files = reader.describe_files(paths)
-        planner = QueryPlanner(reader, gold_files, files, columns)
+        planner = QueryPlanner(reader, *reader.describe_sides(columns.gold_file, paths), columns)
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed, reader.left_out)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
         check_groups(reading.cells.clusters.values)
         data = reading.read(scale, missing)
         look_at_items(found, reading, data.matrix.scale)
-    names = tuple(source.name for source in (*gold_files, *files))
-    return replace(
-        data, files=names, notes=(*planner.notes, *data.notes, *reader.describe_left_out())
-    )
+    notes = (*planner.notes, *data.notes, *reader.describe_left_out())
+    return replace(data, files=tuple(x.name for x in reader.sources), notes=notes)
 
 
 def count_table(
@@ -82,12 +78,11 @@ class ConfusionReader:
 
     def read(self, scale: Scale | None, missing: MissingPolicy) -> ConfusionData:
         """Find the scale, and apply the policy for missing labels."""
-        cells = self.cells
+        cells, titles = self.cells, self.titles
         scale, levels = cells.encode(scale)
-        titles = self.titles
         encoded = EncodedCells(
             scale,
-            number_subgroups(cells.table) if SUBGROUP in titles else None,
+            number_groups(cells.table, SUBGROUP) if SUBGROUP in titles else None,
             cells.clusters if CLUSTER in titles else None,
             levels[GOLD],
             levels[PREDICTED],

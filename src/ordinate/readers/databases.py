@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from ordinate.readers.expressions import (
     column,
     name_columns,
 )
-from ordinate.readers.items import Row, Sums, Table
+from ordinate.readers.items import Row, Sums, Table, name_places
 
 T = TypeVar("T")
 # By the module of a connection.
@@ -67,12 +68,9 @@ class Query:
     def read(self, sql: str, fetch: Callable[[Any], T]) -> T:
         """Return what a query around this one gives, or say what is wrong with it."""
         try:
-            cursor = self.connection.cursor()
-            try:
+            with closing(self.connection.cursor()) as cursor:
                 cursor.execute(sql)
                 return fetch(cursor)
-            finally:
-                cursor.close()
         except Exception as problem:
             reason = " ".join(str(problem).split())[:300].rstrip(".")
             raise BadInput(f"{self.name} failed: {type(problem).__name__}: {reason}.") from problem
@@ -130,4 +128,4 @@ class QueryItems:
             f"SELECT {selected} FROM {self._items} WHERE {where.to_sql(ANSI)}",
             lambda cursor: cursor.fetchmany(limit),
         )
-        return [(f"id {row[0]}", *row[1:]) if place else ("a row", *row) for row in rows]
+        return name_places(rows, identified=bool(place))

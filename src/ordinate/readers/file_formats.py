@@ -145,6 +145,12 @@ class FileReader:
         """Return the files of names, patterns, and '-' for standard input, each described."""
         return [self.describe_file(name, path) for name, path in self.find_distinct_files(paths)]
 
+    def describe_sides(
+        self, gold_file: str | None, paths: list[str]
+    ) -> tuple[list[FileSource], list[FileSource]]:
+        """Return the file of gold, where it is one of its own, and those of predictions."""
+        return self.describe_files([gold_file] if gold_file else []), self.describe_files(paths)
+
     def find_distinct_files(
         self, paths: Iterable[str], reason: str = "its items would count twice"
     ) -> list[NamedFile]:

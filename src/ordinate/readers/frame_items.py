@@ -9,9 +9,7 @@ import numpy as np
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.expressions import ALWAYS, Expression, column
-from ordinate.readers.items import Row, Sums, Table
-
-PLACE = "place"  # where a cell is, as an error names it
+from ordinate.readers.items import Row, Sums, Table, name_places
 
 
 @dataclass(frozen=True)
@@ -47,13 +45,12 @@ class FrameItems:
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
-        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate(shown)}
-        place = {PLACE: column("id").to_narwhals()} if self.identified else {}
+        place = [column("id")] if self.identified else []
+        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((*place, *shown))}
         with explain_failure(self.name):
-            table = self._filter(where).select(**cells, **place).head(limit).collect()
-        found = list(zip(*(table[name].to_list() for name in cells), strict=True))
-        places = [f"id {x}" for x in table[PLACE].to_list()] if place else ["a row"] * len(found)
-        return [(place, *cells) for place, cells in zip(places, found, strict=True)]
+            table = self._filter(where).select(**cells).head(limit).collect()
+        rows = zip(*(table[name].to_list() for name in cells), strict=True)
+        return name_places(rows, identified=self.identified)
 
     def _filter(self, where: Expression | None) -> Any:
         # A filter that asks no column is none that engines take.

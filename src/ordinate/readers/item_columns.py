@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column
+from ordinate.readers.items import Array
 
-Array = NDArray[Any]
 MOST_ROWS = 20_000_000  # rows that are taken into memory
 
 

@@ -1,7 +1,8 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from types import MappingProxyType
 
 import numpy as np
@@ -235,10 +236,11 @@ def build_role_sql(
     source: FileSource, role: str, column: str, labels: Collection[str] = LABEL_ROLES
 ) -> str:
     """Return SQL for a column: labels and subgroups as strings, numbers as they stand."""
-    if role in labels:
+    if role in labels and (role == CLUSTER or column in source.numbers):
         return build_label_sql(source, column)
     sql = resolve_column(source, column)
-    return f"CAST({sql} AS VARCHAR)" if role == SUBGROUP else sql
+    # Whoever encodes labels takes an empty one for missing; to ask each row takes a third longer.
+    return f"CAST({sql} AS VARCHAR)" if role in labels or role == SUBGROUP else sql
 
 
 def build_label_sql(source: FileSource, column: str) -> str:
@@ -287,10 +289,6 @@ def make_names_distinct(*names: str) -> tuple[str, ...]:
     """Return names of columns, longer where they would be taken for one another."""
     found: list[str] = []
     for name in names:
-        found.append(_extend_name(name, found))
+        taken = {other.lower() for other in found}
+        found.append(next(x for k in count() if (x := name + "_" * k).lower() not in taken))
     return tuple(found)
-
-
-def _extend_name(name: str, taken: Iterable[str]) -> str:
-    known = {other.lower() for other in taken}
-    return name if name.lower() not in known else _extend_name(name + "_", taken)

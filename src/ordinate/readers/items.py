@@ -1,6 +1,6 @@
 """Items, wherever they are: what is asked of a source, which sums up where the data lie."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,6 +48,11 @@ class ItemSource(Protocol):
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places where a condition holds, and what stands there."""
+
+
+def name_places(rows: Iterable[Row], *, identified: bool) -> list[Row]:
+    """Return rows that begin with where they stand; those of no order are known by their id."""
+    return [(f"id {row[0]}", *row[1:]) if identified else ("a row", *row) for row in rows]
 
 
 def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:

@@ -8,9 +8,8 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinate.readers.cells import CountedCells, encode_values, number_subgroups
+from ordinate.readers.cells import CountedCells, encode_values, number_groups
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.columns import ROLES
 from ordinate.readers.confusion import ConfusionReader
@@ -28,6 +27,7 @@ from ordinate.readers.items import (
     PREDICTED,
     SUBGROUP,
     WEIGHT,
+    Array,
     ItemSource,
     Table,
     build_weight_sums,
@@ -57,7 +57,6 @@ from ordinate.summaries.reliability import (
 )
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_labels_error
 
-Array = NDArray[Any]
 Counters = list[ReliabilityAccumulator]  # one for each subgroup
 WEIGHT_SUMS = ("items", "weight", "square")
 
@@ -133,7 +132,7 @@ class ProbabilityReader:
     ) -> tuple[Reliability, dict[Any, Reliability]]:
         """Return the summary of all items, and of each subgroup that has some."""
         counted = self._check_items(drop=missing == "drop")
-        self.subgroups = number_subgroups(counted)
+        self.subgroups = number_groups(counted, SUBGROUP)
         counters = [ReliabilityAccumulator(self.scale, parts) for _ in self.subgroups.values]
         for counter, table in zip(counters, self._split_subgroups(counted), strict=True):
             counter.seen = int(table["items"].sum())

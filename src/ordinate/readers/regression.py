@@ -85,8 +85,8 @@ def sum_files(
     checked = _check_constants(constants or {})
     require_both_bounds(columns.lower, columns.upper)
     with open_sources(columns, watch) as reader:
-        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        planner = _plan_queries(reader, gold_files, reader.describe_files(paths), columns)
+        gold_files, files = reader.describe_sides(columns.gold_file, paths)
+        planner = _plan_queries(reader, gold_files, files, columns)
         # Times without a zone are all of the same one.
         reader.connection.execute("SET TimeZone='UTC'")
         sides = SIDES if gold_files else FILE_SIDES
@@ -97,7 +97,7 @@ def sum_files(
         if columns.order is not None:
             disk = reader.folder / "rows.db"
             previous = _summarize_persistence(reading, disk, histogram=histogram)
-    names = tuple(source.name for source in (*gold_files, *planner.files))
+    names = tuple(source.name for source in reader.sources)
     return replace(data, files=names, notes=(*planner.notes, *data.notes), previous=previous)
 
 
@@ -149,8 +149,7 @@ def _plan_queries(
         [replace(x, numbers=x.numbers - sides) for x in sources] for sources in (gold_files, files)
     )
     if not gold_files:
-        own = {FILE_SIDES[TARGET]: planner.gold, FILE_SIDES[GUESS]: planner.predicted}
-        planner.roles |= own
+        planner.roles |= {FILE_SIDES[TARGET]: planner.gold, FILE_SIDES[GUESS]: planner.predicted}
     return planner
 
 

@@ -9,13 +9,11 @@ from operator import and_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinate.readers.cells import encode_values, number_clusters, number_subgroups
+from ordinate.readers.cells import encode_values, number_groups
 from ordinate.readers.expressions import Expression, choose, column, constant, look_up
-from ordinate.readers.items import CLUSTER, SUBGROUP, Table
+from ordinate.readers.items import CLUSTER, SUBGROUP, Array, Table
 
-Array = NDArray[Any]
 FEW_KEYS = 64  # about whose own means is summed up: an engine is told of each
 SPOT = "spot"
 
@@ -28,9 +26,9 @@ class RegressionKeys:
     """
 
     def __init__(self, known: Table, usable: Array, roles: Sequence[str]) -> None:
-        self.roles, self.subgroups = roles, number_subgroups(known)
+        self.roles, self.subgroups = roles, number_groups(known, SUBGROUP)
         self.table = {name: cells[usable] for name, cells in known.items()}
-        self.clusters = number_clusters(self.table)
+        self.clusters = number_groups(self.table, CLUSTER)
         numbers = self._number(self.table)
         self.numbers, self.of_row = np.unique(numbers, return_inverse=True)
         self.subgroup, self.cluster = np.divmod(self.numbers, max(len(self.clusters.values), 1))

@@ -7,10 +7,8 @@ Values are divided by their largest first: sums of numbers from -1 to 1 are exac
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import mul
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.errors import BadValues
 from ordinate.readers.cells import encode_values
@@ -23,7 +21,7 @@ from ordinate.readers.expressions import (
     constant,
     count_where,
 )
-from ordinate.readers.items import CLUSTER, NTH, SUBGROUP, ItemSource, Table, has_weight
+from ordinate.readers.items import CLUSTER, NTH, SUBGROUP, Array, ItemSource, Table, has_weight
 from ordinate.readers.numeric_cells import GUESS, HIGH, LOW, TARGET, TIMES, USABLE
 from ordinate.readers.regression_keys import FEW_KEYS, SPOT, RegressionKeys, Spots
 from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
@@ -40,7 +38,6 @@ from ordinate.summaries.regression import (
 )
 from ordinate.summaries.regression_pooling import ErrorHistogram, ItemSummaries, RegressionPool
 
-Array = NDArray[Any]
 MOST_GROUPS = 1 << 12  # groups that have a histogram each
 SCORE_PAIRS = [(i, j) for i in range(1 + len(SCORE_NAMES)) for j in range(i, 1 + len(SCORE_NAMES))]
 BIN, ABOVE = "bin", "is_above"

@@ -58,8 +58,7 @@ def count_probabilities(
 ) -> ReliabilityData:
     """Summarise probabilities, whose columns were named, or one prefix that they share."""
     with open_sources(columns, watch) as reader:
-        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
-        files = reader.describe_files(paths)
+        gold_files, files = reader.describe_sides(columns.gold_file, paths)
         found = expand_columns(columns.probabilities, files[0], scale)
         named_columns = replace(columns, predicted=found[0])
         numbers = {f"p{k}": name for k, name in enumerate(found)}
@@ -80,7 +79,7 @@ def count_probabilities(
         options: dict[str, Any] = {"renormalize": columns.renormalize, "blocks": blocks}
         build = partial(ReliabilityAccumulator, scale, parts, **options)
         summary = reading.summarize(build, order, missing)
-    names = tuple(source.name for source in (*gold_files, *files))
+    names = tuple(source.name for source in reader.sources)
     in_order = tuple(found[k] for k in order)
     notes = (*planner.notes, *cells.notes, *reader.describe_left_out())
     return ReliabilityData(summary, planner.gold, in_order, names, notes, cells.match_counts)
