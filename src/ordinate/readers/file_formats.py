@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile, BadInput, shorten, suggest_names
+from ordinate.errors import BadFile, BadInput, hide_password, shorten, suggest_names
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
     ENCODING_HINT,
@@ -177,7 +177,7 @@ class FileReader:
         except (OSError, ValueError):
             matches = []
         if not matches:
-            raise BadInput(f"There is no file {shorten(text)}.{_suggest_files(text)}")
+            raise BadInput(f"There is no file {shorten(hide_password(text))}.{_suggest(text)}")
         return [(match, Path(match)) for match in matches]
 
     def _copy_stream(self, stream: IO[bytes] | gzip.GzipFile) -> Path:
@@ -509,7 +509,10 @@ def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
     return replace(source, columns=source.columns | values)
 
 
-def _suggest_files(text: str) -> str:
+def _suggest(text: str) -> str:
+    """Return the files that may be meant, or the flag of a database."""
+    if "://" in text:
+        return " Rows of a database are read with --sql URL --query 'select …'."
     try:
         return suggest_names(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
     except (OSError, ValueError):
