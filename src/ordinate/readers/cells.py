@@ -55,7 +55,7 @@ class CountedCells:
         self.table = self._count(sides, verb, sums)
         self.sums: CellSums = read_cell_sums(self.table)
         self.clusters = number_clusters(self.table)
-        self.sides = {side: factorize_column(self.table[side]) for side in sides}
+        self.sides = {x: factorize_column(self.table[x], titles.get(x, x)) for x in sides}
         self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
 
     def _count(self, sides: Sequence[str], verb: str, more: Mapping[str, Aggregate]) -> Table:
@@ -99,7 +99,10 @@ class CountedCells:
 
     def find_missing_labels(self, side: str) -> list[str]:
         """Return the first places without a label."""
-        return self.places.find_missing_labels(side, self.unlabelled[side])
+        empty = {str(x): x for x in self.table[side] if is_missing(x)}  # None, "", and NaN
+        if any(isinstance(x, str) for x in self.sides[side].values):
+            empty.pop("nan", None)  # which is null to engines that have it among strings
+        return self.places.find_missing_labels(side, [*self.unlabelled[side], *empty.values()])
 
     def refuse_missing_clusters(self, missing: MissingPolicy) -> None:
         """Refuse items without a cluster, unless they are left out."""
@@ -130,7 +133,7 @@ def number_subgroups(table: Table) -> Groups:
     """Return the subgroups, sorted; items without one are the last."""
     if SUBGROUP not in table:
         return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[SUBGROUP])
+    found = factorize_column(table[SUBGROUP], "by")
     return _renumber(found, _sort_values(found.values))
 
 

@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadFile, BadInput, hide_password, shorten, suggest_names
+from ordinate.readers.column_names import refuse_duplicate_columns
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
     ENCODING_HINT,
@@ -273,7 +273,7 @@ class FileReader:
         names = [row[0] for row in read_rows(self.connection, schema, name)]
         if len(names) != len(known):  # nested columns, whose parts are listed too
             names = [row[0] for row in known]
-        _refuse_duplicate_columns(name, names)
+        refuse_duplicate_columns(name, names)
         columns = {own: quote_identifier(row[0]) for own, row in zip(names, known, strict=True)}
         numbers = (
             own for own, row in zip(names, known, strict=True) if row[1] in {"FLOAT", "DOUBLE"}
@@ -293,7 +293,8 @@ class FileReader:
         if any(twice for _, _, twice in found):
             named = ", ".join(shorten(key) for key, _, twice in found[:5] if twice)
             raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
-        columns = {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, *_ in found}
+        pointers = {key: "/" + key.replace("~", "~0").replace("/", "~1") for key, *_ in found}
+        columns = {key: f"(json->>{quote_literal(pointer)})" for key, pointer in pointers.items()}
         return FileSource(self.connection, name, sql, columns)
 
     def describe_delimited(self, name: str, path: Path, delimiter: str) -> FileSource:
@@ -328,7 +329,7 @@ class FileReader:
             )
         usual = [column or f"(column {k})" for k, column in enumerate(first, start=1)]
         self.texts[name] = text = replace(text, names=given or usual)
-        _refuse_duplicate_columns(name, text.names)
+        refuse_duplicate_columns(name, text.names)
         return text
 
     def _choose_threads(self, name: str, path: Path, sql: str) -> str:
@@ -420,14 +421,6 @@ def _detect_encoding(path: Path) -> str:
     return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
 
 
-def _refuse_duplicate_columns(name: str, columns: list[str]) -> None:
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise BadFile(
-            f"{name} has two columns named {shorten(twice[0])}. Rename one.", name, twice[0]
-        )
-
-
 # --- JSON ----------------------------------------------------------------------------------------
 
 
@@ -442,11 +435,6 @@ def _refuse_open_array(name: str, path: Path) -> None:
             last = chunk.rstrip(BLANK)[-1:] or last
     if last != b"]":
         raise BadInput(f"{name} is not whole: its array has no end.")
-
-
-def _format_json_pointer(key: str) -> str:
-    """Return a key as a JSON pointer, which takes any character."""
-    return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
 # --- files and folders ---------------------------------------------------------------------------
@@ -510,7 +498,6 @@ def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
 
 
 def _suggest(text: str) -> str:
-    """Return the files that may be meant, or the flag of a database."""
     if "://" in text:
         return " Rows of a database are read with --sql URL --query 'select …'."
     try:
