@@ -1,5 +1,7 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
+import re
+
 __all__ = [
     "BadFile",
     "BadIds",
@@ -135,6 +137,17 @@ def shorten(value: object, longest: int = LONGEST_VALUE) -> str:
     """
     shown = repr(value)
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def hide_password(url: str) -> str:
+    """Return the address of a database without the password.
+
+    >>> hide_password("postgresql://ann:secret@host:5432/essays")
+    'postgresql://ann@host:5432/essays'
+    >>> hide_password("postgresql://host/essays?user=ann&password=secret")
+    'postgresql://host/essays?user=ann&password=…'
+    """
+    return re.sub(r"(password=)[^&]*", r"\1…", re.sub(r":(?!//).*@", "@", url))
 
 
 def replace_control_characters(text: str) -> str:

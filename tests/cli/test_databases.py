@@ -142,3 +142,32 @@ def test_a_password_is_in_no_message(address, password):
     ran = run("evaluate", "--sql", address.format(password), *QUERY)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "sesame" not in ran.err
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "{}"),
+        ("evaluate", "rows.csv", "--gold-file", "{}", "--id", "id"),
+        ("evaluate-regression", "{}"),
+        ("compare", "{}", "--systems", "predicted,rival"),
+        ("count", "{}", "-o", "shard.json"),
+        ("merge", "{}"),
+        ("decode", "{}", "--probabilities", "p_"),
+        ("meta", "{}", "--gold-file", "gold.csv"),
+    ],
+)
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://ann:{}@host/essays", "mysql://host/x?password={}", "postgres:ann:{}@h"],
+)
+def test_an_address_in_place_of_a_file_shows_no_password(arguments, address, password):
+    write_rows()
+    write("gold.csv", "id,gold\n1,A1\n")
+    given = address.format(password)
+    ran = run(*(given if argument == "{}" else argument for argument in arguments))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "There is no file" in ran.err
+    assert "sesame" not in ran.err
+    assert ("--sql URL --query" in ran.err) == ("://" in address)

@@ -21,6 +21,7 @@ GOLD_ROWS = [("T" + str(k % 3), str(k // 3), gold) for k, (gold, _) in enumerate
 RUN_ROWS = [("T" + str(k % 3), str(k // 3), guess) for k, (_, guess) in enumerate(PAIRS)]
 JOINED = ("--gold-file", "gold.tsv", "--gold", "level", "--predicted", "level")
 COLUMNS = ("topic", "id", "level")
+RMSE = ("--metrics", "rmse")
 QUICK = ("--metrics", "accuracy", "--resamples", "100")
 
 
@@ -88,6 +89,42 @@ def make_no_header_and_no_names():
 
 def make_no_header_with_equal_cells():
     return ("evaluate", write_rows("results.csv", [("A1", "A1"), *PAIRS], delimiter=","))
+
+
+def make_systems_without_header():
+    rows = [(str(k), *pair, pair[0]) for k, pair in enumerate(PAIRS[4:])]
+    return ("compare", write_rows("results.csv", rows, delimiter=","), "--systems", "a,b")
+
+
+def make_joined_files_without_header():
+    write_rows("gold.tsv", GOLD_ROWS)
+    write_rows("run.tsv", RUN_ROWS)
+    return ("evaluate", "run.tsv", "--gold-file", "gold.tsv", "--id", "topic,id")
+
+
+def make_narrow_joined_files_without_header():
+    write_rows("gold.csv", [(str(k), gold) for k, (gold, _) in enumerate(PAIRS)], delimiter=",")
+    write_rows("run.csv", [(str(k), guess) for k, (_, guess) in enumerate(PAIRS)], delimiter=",")
+    named = ("--gold", "level", "--predicted", "guess")
+    return ("evaluate", "run.csv", "--gold-file", "gold.csv", "--id", "id", *named)
+
+
+def make_runs_without_header():
+    make_narrow_joined_files_without_header()
+    write_rows("other.csv", [(str(k), "A1") for k in range(len(PAIRS))], delimiter=",")
+    return ("compare", "gold.csv", "run.csv", "other.csv", "--id", "id")
+
+
+def make_joined_regression_without_header():
+    for name in ("gold.csv", "run.csv"):
+        write_rows(name, [(f"n{k}", str(k)) for k in range(20)], delimiter=",")
+    return ("evaluate-regression", "run.csv", *RMSE, "--gold-file", "gold.csv", "--id", "id")
+
+
+def make_regression_without_header():
+    rows = [("1.5", "1.5"), *((str(k), str(k)) for k in range(20))]
+    name = write_rows("results.csv", rows, delimiter=",")
+    return ("evaluate-regression", name, *RMSE, "--target", "density")
 
 
 def make_essays(*marked):
@@ -165,6 +202,10 @@ def make_little_memory():
     )
 
 
+def make_hardly_any_memory():
+    return (*make_little_memory()[:-1], "500kB")
+
+
 # what makes the files and the command, and what the error says
 CASES = {
     "a folder of partitions": (make_partitions, "data is a folder of partitions"),
@@ -185,19 +226,27 @@ CASES = {
     "a stray label": (make_stray_label, "(row 25 of b.csv of column 'gold')"),
     "another encoding": (make_latin_1, "results.csv is not UTF-8"),
     "too little memory": (make_little_memory, "there is not enough memory"),
+    "hardly any memory": (make_hardly_any_memory, "there is not enough memory"),
+    "systems, no header": (make_systems_without_header, "two columns named 'A1'"),
+    "joined files, no header": (make_joined_files_without_header, "holds the gold levels"),
+    "narrow files, no header": (make_narrow_joined_files_without_header, "no column 'level'"),
+    "runs, no header": (make_runs_without_header, "holds the gold levels"),
+    "regression, no header": (make_regression_without_header, "two columns named '1.5'"),
+    "joined regression": (make_joined_regression_without_header, "holds the targets"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_remedy_copied_from_the_message_works(case):
     make, said = CASES[case]
-    command = make()
-    ran = run(*command, *QUICK)
+    name, *arguments = make()
+    command = (name, *QUICK, *arguments)
+    ran = run(*command)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert said in ran.err
     remedy = re.search(r"pass (--[^;]+?)[.;](?:\s|$)", ran.err)[1].split()
-    mended = run(*command, *QUICK, *remedy)
+    mended = run(*command, *remedy)
     assert (mended.code, mended.err) == (0, "")
 
 
@@ -342,6 +391,22 @@ def test_names_of_columns_are_as_many_as_columns(here):
     assert "has 2 columns, and --columns names 3" in refused(here, name, *flags)
     assert "--header none goes with --columns" in refused(here, name, "--header", "none")
     assert "--header none goes with --columns" in refused(here, name, *flags[2:])
+
+
+@pytest.mark.parametrize("widths", [(2, 3), (1, 1)])
+def test_columns_that_no_names_fit_are_to_get_a_line_of_names(here, widths):
+    for name, width in zip(("gold.csv", "run.csv"), widths, strict=True):
+        rows = [[str(k + 10 * column) for column in range(width)] for k in range(4)]
+        write_rows(name, rows, delimiter=",")
+    message = refused(here, "run.csv", "--gold-file", "gold.csv", "--id", "id")
+    assert message.endswith("put a line with the names of its columns above it.")
+
+
+@pytest.mark.parametrize("size", ["0MB", "0.0 GB", "00B"])
+def test_no_memory_is_no_size(here, size):
+    name = write_rows("some.csv", PAIRS, header=("gold", "predicted"), delimiter=",")
+    message = refused(here, name, "--memory", size)
+    assert f"--memory takes a size such as 500MB or 2GB, not {size!r}" in message
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

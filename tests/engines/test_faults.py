@@ -194,6 +194,23 @@ def test_a_server_that_ends_the_connection_leaves_nothing_half_written(tmp_path)
 
 
 @pytest.mark.slow
+def test_a_server_is_only_read(tmp_path):
+    server = start_postgres()
+    server.execute("create table if not exists kept as select '1' as level, '2' as guess")
+    server.commit()
+    url = f"postgresql://{server.info.user}@/{server.info.dbname}?host={server.info.host}"
+    server.execute(
+        "create or replace function forget() returns text language sql as "
+        "$$ delete from kept; select '1' $$"
+    )
+    server.commit()
+    query = "select level, forget() as guess, guess as rival from kept"
+    check_refused(tmp_path, url, query, "read-only transaction")
+    assert server.execute("select count(*) from kept").fetchone() == (1,)
+    server.rollback()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", ["tester:sesame@/postgres?", "/postgres?user=tester&password=sesame&"]
 )

@@ -5,11 +5,21 @@ import math
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from regression_models import N, Z, sampled
 from scipy import stats
 
-from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadValues,
+    BadWeights,
+    MissingLabels,
+    NoItems,
+    UnequalLengths,
+)
 from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression_delta_method import standard_error
@@ -436,3 +446,30 @@ def test_intervals_of_each_model_are_those_of_its_evaluation(interval):
 def test_bad_input_is_refused_by_name(targets, models, options, error, message):
     with pytest.raises(error, match=message):
         compare_regression(targets, models, **options)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_table_are_compared_by_their_names(make):
+    rng = np.random.default_rng(8)
+    rows = {name: rng.normal(size=30) for name in ("y", "near", "far")}
+    rows |= {"weight": rng.integers(1, 4, 30) / 2, "family": np.arange(30) % 6}
+    columns = {"weights": rows["weight"], "groups": rows["family"]}
+    models = {name: rows[name] for name in ("near", "far")}
+    usual = compare_regression(rows["y"], models, "mae", **columns)
+    named = {"target": "y", "weights": "weight", "groups": "family"}
+    for given in (["near", "far"], {"near": "near", "far": "far"}):
+        found = compare_regression(make(rows), given, "mae", **named)
+        assert found.to_dict() == usual.to_dict()
+
+
+def test_tables_that_say_too_little_are_refused():
+    rows = {name: [1.0, 2.0, 4.0] for name in ("y", "a", "b")}
+    with pytest.raises(BadOption, match=r"Which column of the table is target\?"):
+        compare_regression(rows, ["a", "b"])
+    with pytest.raises(BadInput, match="has no column 'c'"):
+        compare_regression(rows, ["a", "c"], target="y")
+    with pytest.raises(BadOption, match="the polars frame is not in memory: collect its rows"):
+        compare_regression(pl.LazyFrame(rows), ["a", "b"], target="y")

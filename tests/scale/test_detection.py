@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ordinate.errors import BadInput, BadScale
+from ordinate.errors import BadInput, BadScale, NoItems
 from ordinate.scale import Scale, resolve_scale
 
 
@@ -102,9 +102,9 @@ def test_chunks_of_one_column_that_are_ordered_differently_are_refused(second):
         resolve_scale(None, column)
 
 
-def test_an_ordered_column_without_chunks_identifies_no_scale():
+def test_an_ordered_column_without_chunks_has_no_items():
     kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
-    with pytest.raises(BadScale, match="No scale was declared"):
+    with pytest.raises(NoItems, match="There are no items: the columns are empty"):
         resolve_scale(None, pa.chunked_array([], type=kind))
 
 
@@ -185,10 +185,15 @@ def test_even_the_numbers_of_stars_identify_no_scale(labels):
         resolve_scale(None, labels)
 
 
-@pytest.mark.parametrize("labels", [[], [None, ""], pl.Series([], dtype=pl.String)])
-def test_no_labels_identify_no_scale(labels):
+def test_missing_labels_identify_no_scale():
     with pytest.raises(BadScale, match=r"and there are no labels to see it by\. .*, such as"):
-        resolve_scale(None, labels)
+        resolve_scale(None, [None, ""])
+
+
+@pytest.mark.parametrize("labels", [[], pl.Series([], dtype=pl.String)])
+def test_without_items_there_is_no_question_of_a_scale(labels):
+    with pytest.raises(NoItems, match="There are no items: the columns are empty"):
+        resolve_scale(None, labels, labels)
 
 
 def test_one_strange_word_identifies_no_scale():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,12 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
-from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy, make_missing_labels_error
+from ordinate.summaries.tabulation import (
+    ROWS_SHOWN,
+    MissingPolicy,
+    check_missing_policy,
+    make_missing_labels_error,
+)
 
 Positions = NDArray[Any]
 SHOWN_IDS = 3  # ids in an error
@@ -83,10 +88,7 @@ class SystemPredictions:
 
     def count_panel(self, unanswered: MissingPolicy) -> Panel:
         """Count all systems together, by what becomes of unanswered items."""
-        if unanswered not in get_args(MissingPolicy):
-            raise BadOption(
-                f"unanswered={unanswered!r} is not one of {', '.join(get_args(MissingPolicy))}."
-            )
+        check_missing_policy(unanswered, argument="unanswered")
         if unanswered == "error":
             self._refuse_unanswered()
         systems = {name: self._labels[levels] for name, levels in self.levels.items()}

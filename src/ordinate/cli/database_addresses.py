@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ordinate.errors import BadInput, BadOption, MissingExtra, shorten
+from ordinate.errors import BadInput, BadOption, MissingExtra, hide_password, shorten
 from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
 
 
@@ -33,17 +33,6 @@ def connect_database(url: str) -> Iterator[Any]:
         raise BadInput(f"{hide_password(url)} cannot be opened: {shown}.") from None
     with closing(connection):
         yield connection
-
-
-def hide_password(url: str) -> str:
-    """Return an address without the password.
-
-    >>> hide_password("postgresql://ann:secret@host:5432/essays")
-    'postgresql://ann@host:5432/essays'
-    >>> hide_password("postgresql://host/essays?user=ann&password=secret")
-    'postgresql://host/essays?user=ann&password=…'
-    """
-    return re.sub(r"(password=)[^&]*", r"\1…", re.sub(r":(?!//).*@", "@", url))
 
 
 def _list_passwords(url: str) -> list[str]:
@@ -72,7 +61,9 @@ def _connect_postgres(url: str, path: str) -> Any:
         raise MissingExtra(
             "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
         ) from None
-    return connect(url)
+    connection = connect(url)
+    connection.read_only = True
+    return connection
 
 
 CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.file_options import add_column_options
@@ -124,7 +125,8 @@ def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
         raise BadOption("Name the columns of the probabilities, or their prefix: --probabilities.")
     columns = ItemColumns(**given | {"probabilities": tuple(given["probabilities"])})
     scale = parse_scale(options)
-    read = read_probability_rows(options.file, options.fit, columns, scale, watch=watch_files)
+    watch = partial(watch_files, roles=("gold",))
+    read = read_probability_rows(options.file, options.fit, columns, scale, watch=watch)
     rows, fitted = read.rows, read.fit
     decoder = _fit_decoder(metric, weights, fitted)
     scored = rows if rows.known.any() else fitted

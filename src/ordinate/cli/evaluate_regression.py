@@ -3,6 +3,7 @@
 import argparse
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.file_options import add_column_options, open_rows
@@ -43,6 +44,7 @@ RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
 NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the clusters."
+NEEDED = ("target", "predicted")
 COLUMNS = (
     *("target", "predicted", "weights", "by", "groups", "lower", "upper", "order"),
     *("gold_file", "id", "row_order"),
@@ -333,7 +335,8 @@ class _RegressionRun:
         resampled = self._is_resampled(files, columns, found)
         if further is None and not resampled:
             return result, None
-        items = read_regression_rows(files, columns, found, further or (), watch=watch_files)
+        watch = partial(watch_files, roles=NEEDED)
+        items = read_regression_rows(files, columns, found, further or (), watch=watch)
         if self.options.normalized and self.training is not None:
             items = items.denormalize_items(self.training, self.rivals)
         return (self._resample_items(result, items) if resampled else result), items
@@ -359,7 +362,8 @@ class _RegressionRun:
         from ordinate.cli.progress import watch_files
         from ordinate.readers.regression import sum_files
 
-        return sum_files(files, columns, watch=watch_files, **self._sums)
+        watch = partial(watch_files, roles=NEEDED)
+        return sum_files(files, columns, watch=watch, **self._sums)
 
     @property
     def _sums(self) -> dict[str, Any]:

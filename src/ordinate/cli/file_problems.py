@@ -3,7 +3,9 @@
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
 from ordinate.readers.duckdb_connection import MEMORY_LIMIT
@@ -12,12 +14,18 @@ from ordinate.readers.irregular_lines import NO_QUOTES, format_excerpt, list_rec
 from ordinate.readers.item_query import build_key_sql, build_label_sql
 
 MOST_FILES_NAMED = 3
+UNITS = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}  # of memory
 LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
 
 
-def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
-    """Return the message of an error, with the flag that helps, if there is one."""
-    if not isinstance(problem, BadFile) or problem.column is not None:
+def explain_problem(problem: OrdinateError, reader: FileReader, roles: Sequence[str]) -> str:
+    """Return the message of an error, with the flag that helps, if there is one.
+
+    `roles` are the columns that the command needs, by argument.
+    """
+    if isinstance(problem, BadFile) and problem.column is not None:
+        return f"{problem}{_explain_column(problem.file, problem.column, reader, roles)}"
+    if not isinstance(problem, BadFile):
         return f"{problem}{_find_remedy(problem, reader)}"
     if "not enough memory" in str(problem):
         return f"{problem}{_suggest_memory(reader)}"
@@ -26,8 +34,6 @@ def explain_problem(problem: OrdinateError, reader: FileReader) -> str:
 
 def _find_remedy(problem: OrdinateError, reader: FileReader) -> str:
     """Return what is to be added to a message, if anything is."""
-    if isinstance(problem, BadFile):
-        return _explain_column(problem.file, problem.column or "", reader)
     if isinstance(problem, BadIds):
         return _suggest_key(reader) or _suggest_lenient(reader)
     if isinstance(problem, OffScale):
@@ -52,7 +58,7 @@ def _suggest_lenient(reader: FileReader) -> str:
 # --- a column that is not there ------------------------------------------------------------------
 
 
-def _explain_column(file: str, column: str, reader: FileReader) -> str:
+def _explain_column(file: str, column: str, reader: FileReader, roles: Sequence[str]) -> str:
     """Return where a column may be: in the name of a folder, or in a file without a header."""
     folders = {part.partition("=")[0] for path in reader.paths for part in path.parts[:-1]}
     if column in folders and not reader.options.hive:
@@ -60,11 +66,12 @@ def _explain_column(file: str, column: str, reader: FileReader) -> str:
     text = reader.texts.get(file)
     if text is None or reader.options.columns or not _looks_like_row(*text.first_rows):
         return ""
-    names = ",".join(_propose_names(reader.options.named, len(text.names)))
-    return (
-        " If its first line is a row and no header, say what its columns are, from left to right: "
-        f"pass --header none --columns {names}."
-    )
+    widths = {len(other.names) for other in reader.texts.values()}
+    flags = _propose_columns(reader.options, roles, len(text.names)) if len(widths) == 1 else ""
+    way = "put a line with the names of its columns above it."
+    if flags:
+        way = f"say what its columns are, from left to right: pass --header none {flags}."
+    return f" If its first line is a row and no header, {way}"
 
 
 def _looks_like_row(first: Sequence[str], *others: Sequence[str]) -> bool:
@@ -77,10 +84,26 @@ def _is_number(cell: str) -> bool:
     return re.fullmatch(r"[-+]?\d+([.,]\d+)?", cell.strip()) is not None
 
 
-def _propose_names(named: Sequence[str], width: int) -> list[str]:
-    """Return names of columns: those that were asked for are the last ones, in their order."""
-    asked = list(named or ("gold", "predicted"))
-    return [*(f"column_{k + 1}" for k in range(width - len(asked))), *asked][:width]
+def _propose_columns(options: Any, roles: Sequence[str], width: int) -> str:
+    """Return the flag that names columns as a command needs them, or nothing if none can.
+
+    Files that are joined have their labels in columns of one name.
+    """
+    probabilities = getattr(options, "probabilities", ())
+    side_by_side = (*getattr(options, "systems", ()), *probabilities)
+    if len(probabilities) == 1:
+        return ""  # a prefix: the levels behind it are not known
+    wanted = {role: getattr(options, role) or role for role in roles}
+    flags = ""
+    if side_by_side and not options.predicted:
+        wanted.pop("predicted", None)
+    elif "predicted" in wanted and (options.id or getattr(options, "gold_file", None)):
+        wanted["predicted"] = wanted[roles[0]]
+        flags = f" --predicted {wanted[roles[0]]}"
+    columns = dict.fromkeys([*replace(options, **wanted).named, *side_by_side])
+    spare = [f"column_{k + 1}" for k in range(width - len(columns))]
+    names = ",".join([*spare, *columns])
+    return f"--columns {names}{flags}" if len(columns) <= width else ""
 
 
 # --- ids that occur twice ------------------------------------------------------------------------
@@ -111,9 +134,12 @@ def _is_part_of_key(source: FileSource, column: str, key: str) -> bool:
 
 
 def _suggest_memory(reader: FileReader) -> str:
-    """Return four times as much memory as there was."""
+    """Return four times as much memory as there was, and no less than usual."""
     size = reader.options.memory or MEMORY_LIMIT
-    more = re.sub(r"[\d.]+", lambda number: f"{4 * float(number[0]):g}", size)
+    number, unit = re.findall(r"[\d.]+|\w+", size)
+    more = f"{4 * float(number):g}{unit}"
+    if 4 * float(number) * UNITS[unit[0].upper()] < UNITS["G"]:
+        more = MEMORY_LIMIT
     return f" To let it take more, pass --memory {more}."
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,13 @@ BAR_WIDTH = 40
 
 
 @contextmanager
-def watch_files(reader: "FileReader") -> Iterator[None]:
-    """Show how far queries of files are, while they run; name the flag that helps if one fails."""
+def watch_files(
+    reader: "FileReader", roles: Sequence[str] = ("gold", "predicted")
+) -> Iterator[None]:
+    """Show how far queries of files are, while they run; name the flag that helps if one fails.
+
+    `roles` are the columns that the command needs, by argument.
+    """
     connection: Any = reader.connection
     try:
         with _run_display(lambda: ("counting", max(0.0, connection.query_progress()) / 100.0, "")):
@@ -25,7 +30,7 @@ def watch_files(reader: "FileReader") -> Iterator[None]:
     except OrdinateError as problem:
         from ordinate.cli.file_problems import explain_problem
 
-        problem.args = (explain_problem(problem, reader),)
+        problem.args = (explain_problem(problem, reader, roles),)
         raise
 
 

@@ -53,7 +53,7 @@ class CountedCells:
         self.table = self._count(sides, verb, sums)
         self.sums: CellSums = read_cell_sums(self.table)
         self.clusters = number_groups(self.table, CLUSTER)
-        self.sides = {side: factorize_column(self.table[side]) for side in sides}
+        self.sides = {x: factorize_column(self.table[x], titles.get(x, x)) for x in sides}
         self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
 
     def _count(self, sides: Sequence[str], verb: str, more: Mapping[str, Aggregate]) -> Table:
@@ -97,8 +97,10 @@ class CountedCells:
 
     def find_missing_labels(self, side: str) -> list[str]:
         """Return the first places without a label."""
-        empty = {cell for cell in self.table[side] if cell == ""}  # as good as none
-        return self.places.find_missing_labels(side, [*self.unlabelled[side], *empty])
+        empty = {str(x): x for x in self.table[side] if is_missing(x)}  # None, "", and NaN
+        if any(isinstance(x, str) for x in self.sides[side].values):
+            empty.pop("nan", None)  # which is null to engines that have it among strings
+        return self.places.find_missing_labels(side, [*self.unlabelled[side], *empty.values()])
 
     def refuse_missing_clusters(self, missing: MissingPolicy) -> None:
         """Refuse items without a cluster, unless they are left out."""
@@ -115,7 +117,7 @@ def number_groups(table: Table, role: str) -> Groups:
     """
     if role not in table:
         return Groups([None], np.zeros(len(table["items"]), np.int64))
-    found = factorize_column(table[role])
+    found = factorize_column(table[role], "by" if role == SUBGROUP else "groups")
     if role == CLUSTER and NTH in table:
         first = np.full(len(found.values), np.inf)
         np.minimum.at(first, found.codes, table[NTH])

@@ -1,5 +1,6 @@
 """The columns of a table: found by their names, and suggested where a name is not there."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
@@ -71,6 +72,13 @@ def check_column(
     if any(column.lower() == other.lower() for other in known):
         hint += " Upper and lower case count."
     raise BadFile(f"{source} has no column {shorten(column)}.{hint}", source, column)
+
+
+def refuse_duplicate_columns(source: str, columns: Iterable[str]) -> None:
+    """Refuse columns of one name."""
+    for column in (name for name, count in Counter(columns).items() if count > 1):
+        twice = f"{source} has two columns named {shorten(column)}. Rename one."
+        raise BadFile(twice, source, column)
 
 
 def expand_columns(

@@ -32,7 +32,7 @@ ROLES = {  # what columns of items are called, by the arguments that name them
     "lower": "lower",
     "upper": "upper",
 }
-MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
+MEMORY = re.compile(r"(?=[\d.]*[1-9])\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile, BadInput, shorten, suggest_names
+from ordinate.errors import BadFile, BadInput, hide_password, shorten, suggest_names
+from ordinate.readers.column_names import refuse_duplicate_columns
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
     ENCODING_HINT,
@@ -183,7 +183,7 @@ class FileReader:
         except (OSError, ValueError):
             matches = []
         if not matches:
-            raise BadInput(f"There is no file {shorten(text)}.{_suggest_files(text)}")
+            raise BadInput(f"There is no file {shorten(hide_password(text))}.{_suggest(text)}")
         return [(match, Path(match)) for match in matches]
 
     def _copy_stream(self, stream: IO[bytes] | gzip.GzipFile) -> Path:
@@ -279,7 +279,7 @@ class FileReader:
         names = [row[0] for row in read_rows(self.connection, schema, name)]
         if len(names) != len(known):  # nested columns, whose parts are listed too
             names = [row[0] for row in known]
-        _refuse_duplicate_columns(name, names)
+        refuse_duplicate_columns(name, names)
         columns = {own: quote_identifier(row[0]) for own, row in zip(names, known, strict=True)}
         numbers = (
             own for own, row in zip(names, known, strict=True) if row[1] in {"FLOAT", "DOUBLE"}
@@ -299,7 +299,8 @@ class FileReader:
         if any(twice for _, _, twice in found):
             named = ", ".join(shorten(key) for key, _, twice in found[:5] if twice)
             raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
-        columns = {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, *_ in found}
+        pointers = {key: "/" + key.replace("~", "~0").replace("/", "~1") for key, *_ in found}
+        columns = {key: f"(json->>{quote_literal(pointer)})" for key, pointer in pointers.items()}
         return FileSource(self.connection, name, sql, columns)
 
     def describe_delimited(self, name: str, path: Path, delimiter: str) -> FileSource:
@@ -334,7 +335,7 @@ class FileReader:
             )
         usual = [column or f"(column {k})" for k, column in enumerate(first, start=1)]
         self.texts[name] = text = replace(text, names=given or usual)
-        _refuse_duplicate_columns(name, text.names)
+        refuse_duplicate_columns(name, text.names)
         return text
 
     def _choose_threads(self, name: str, path: Path, sql: str) -> str:
@@ -426,14 +427,6 @@ def _detect_encoding(path: Path) -> str:
     return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
 
 
-def _refuse_duplicate_columns(name: str, columns: list[str]) -> None:
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise BadFile(
-            f"{name} has two columns named {shorten(twice[0])}. Rename one.", name, twice[0]
-        )
-
-
 # --- JSON ----------------------------------------------------------------------------------------
 
 
@@ -448,11 +441,6 @@ def _refuse_open_array(name: str, path: Path) -> None:
             last = chunk.rstrip(BLANK)[-1:] or last
     if last != b"]":
         raise BadInput(f"{name} is not whole: its array has no end.")
-
-
-def _format_json_pointer(key: str) -> str:
-    """Return a key as a JSON pointer, which takes any character."""
-    return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
 # --- files and folders ---------------------------------------------------------------------------
@@ -515,7 +503,9 @@ def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
     return replace(source, columns=source.columns | values)
 
 
-def _suggest_files(text: str) -> str:
+def _suggest(text: str) -> str:
+    if "://" in text:
+        return " Rows of a database are read with --sql URL --query 'select …'."
     try:
         return suggest_names(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
     except (OSError, ValueError):

@@ -66,10 +66,9 @@ class LabelSpelling:
     def find_off_scale_labels(self, scale: Scale, labels: Iterable[Any]) -> list[Any]:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
-        strange = (x for x in known if encode_label(scale, self.rename_label(x)) > len(scale))
-        return sorted(
-            {*strange, *(x for x in known if normalize_label(x) in self.off_scale)}, key=str
-        )
+        strange = {x for x in known if encode_label(scale, self.rename_label(x)) > len(scale)}
+        left_out = {x for x in known if normalize_label(x) in self.off_scale}
+        return sorted(strange | left_out, key=str)
 
     def encode_labels(self, scale: Scale, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
@@ -86,13 +85,12 @@ class RowLocator:
         """Return the first places without a label, or with one of those that stand for none."""
         cells = column(role)
         unnamed = [x for x in labels if x is not None]
-        also = [~cells.is_finite() if isinstance(x, float) else cells == x for x in unnamed]
+        also = [~cells.is_finite() if x != x else cells == x for x in unnamed]  # noqa: PLR0124 - NaN
         return self.find_empty_cells(role, *also)
 
     def find_empty_cells(self, role: str, *also: Expression) -> list[str]:
         """Return the first places where nothing stands, or what is as good as nothing."""
-        empty = reduce(or_, also, column(role).is_missing())
-        return self.find_places(empty)
+        return self.find_places(reduce(or_, also, column(role).is_missing()))
 
     def find_places(self, where: Expression) -> list[str]:
         """Return the first places where a condition holds."""

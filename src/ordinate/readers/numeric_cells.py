@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import reduce
 from operator import and_
-from typing import Literal, get_args
+from typing import Literal
 
-from ordinate.errors import BadOption, BadValues, NoItems, shorten
+from ordinate.errors import BadValues, NoItems, shorten
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column, count_where, sql
 from ordinate.readers.items import (
@@ -19,6 +19,7 @@ from ordinate.readers.items import (
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.summaries.tabulation import (
     DROP_HINT,
+    check_missing_policy,
     make_missing_groups_error,
     make_missing_labels_error,
 )
@@ -99,10 +100,7 @@ class NumericCells(RowLocator):
 
     def check_counts(self, counts: Mapping[str, int], items: int, missing: MissingPolicy) -> None:
         """Refuse what was counted, if it should not be there."""
-        if missing not in get_args(MissingPolicy):
-            raise BadOption(
-                f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}."
-            )
+        check_missing_policy(missing, MissingPolicy)
         if counts.get("bad_weight"):
             self.check_weights()
         if not counts["given"]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadValues
-from ordinate.readers.column_names import check_column
+from ordinate.readers.column_names import check_column, refuse_duplicate_columns
 from ordinate.readers.databases import Query, QueryItems
 from ordinate.readers.frame_items import FrameItems, explain_failure
 from ordinate.readers.items import ItemSource
@@ -52,9 +52,12 @@ def open_table(data: Any) -> "ColumnTable | LazyTable":
         frame = narwhals.from_native(data)
     except TypeError:
         raise BadInput(
-            f"{type(data).__name__} of {library} is no table that can be read. Pass a frame of "
-            "pandas, Polars, PyArrow, DuckDB, Ibis, Dask or PySpark, or columns."
+            f"{type(data).__name__} is no table. Pass a frame of pandas, Polars, PyArrow, DuckDB, "
+            "Ibis, Dask or PySpark, columns by name, or ordinate.Query(connection, 'select …')."
         ) from None
+    except narwhals.exceptions.DuplicateError:
+        refuse_duplicate_columns(name, getattr(data, "column_names", None) or data.columns)
+        raise
     if not isinstance(frame, narwhals.LazyFrame):
         return ColumnTable(frame, frame.columns, name)
     with explain_failure(name):

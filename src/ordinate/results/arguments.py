@@ -10,7 +10,7 @@ from ordinate.metrics.catalogue import is_known_metric
 from ordinate.readers.panels import count_table_systems
 from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table
 from ordinate.results.base import Origin
-from ordinate.results.given_columns import take_columns
+from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
@@ -93,8 +93,13 @@ def resolve_intervals(
     return interval
 
 
-def name_columns(columns: Mapping[str, Any], noun: str = "systems") -> dict[str, Any]:
-    """Return columns of predictions by their names, which are strings and distinct."""
+def name_columns(columns: Any, noun: str = "systems", *, data: Any = None) -> dict[str, Any]:
+    """Return columns of predictions by their names, which are strings and distinct.
+
+    Those of a table may be given by their names alone.
+    """
+    if is_table(data) and not isinstance(columns, Mapping):
+        columns = {x: x for x in ([columns] if isinstance(columns, str) else columns or ())}
     if not isinstance(columns, Mapping):
         raise BadOption(f'Pass the {noun} by name: {{"name": predictions, …}}.')
     named = {str(name): column for name, column in columns.items()}
@@ -129,9 +134,8 @@ def count_panel(
     check_count: Callable[[int], None],
 ) -> tuple[Panel, Origin]:
     """Count what systems predict for the same items, and say which scale was taken."""
-    if is_table(data) and not isinstance(systems, Mapping):
-        systems = {name: name for name in ([systems] if isinstance(systems, str) else systems)}
-    named = name_columns(systems)
+    refuse_strange_table(data, gold)
+    named = name_columns(systems, data=data)
     check_count(len(named))
     predictions = {f"{SYSTEM} {name}": column for name, column in named.items()}
     given = take_columns(data, "gold", gold=gold, weights=weights, groups=groups, **predictions)

@@ -420,8 +420,12 @@ def evaluate(
     )
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
     if probabilities is None and (predicted is None or needs_probabilities(of_probabilities)):
-        lacking = "predicted levels" if predicted is None else "probabilities, which metrics need"
-        raise BadOption(f"There are no {lacking}: pass probabilities=….")
+        lacking = (
+            "predicted levels: pass predicted=… or"
+            if predicted is None
+            else "probabilities, which metrics need: pass"
+        )
+        raise BadOption(f"There are no {lacking} probabilities=….")
     calibrations: Calibrations = (None, {})
     if isinstance(given.table, LazyTable):
         if probabilities is None:

@@ -69,6 +69,7 @@ def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:
     [1, 2]
     """
     named = {argument: column for argument, column in given.items() if column is not None}
+    refuse_strange_table(data, named.get(first))
     if not is_table(data):
         if data is not None and first in named:
             raise BadOption(f"Pass {first} once: first, or as {first}=…, or name it of a table.")
@@ -80,6 +81,12 @@ def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:
     if isinstance(table, LazyTable):
         return GivenColumns({}, names, table)
     return GivenColumns({x: table.take_column(name) for x, name in names.items()}, names, table)
+
+
+def refuse_strange_table(data: Any, column: Any) -> None:
+    """Refuse data of which a column is named, and that are no table."""
+    if data is not None and isinstance(column, str) and not is_table(data):
+        open_table(data)  # says what is one
 
 
 def _check_name(argument: str, column: Any) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +67,7 @@ from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
+from ordinate.summaries.tabulation import check_missing_policy
 
 DEFAULT_METRICS = (
     "rmse",
@@ -473,8 +474,7 @@ def evaluate_regression(
     15.0
     """
     intervals = resolve_intervals(interval, seed=seed)
-    if missing not in get_args(MissingPolicy):
-        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
+    check_missing_policy(missing, MissingPolicy)
     given = take_columns(
         data,
         "target",

@@ -1,7 +1,7 @@
 """Regression models, compared on the same items."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadValues, shorten
+from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.distributions import FEW_CLUSTERS, student_two_sided_p
 from ordinate.inference.estimates import make_point_estimate
@@ -28,6 +28,7 @@ from ordinate.inference.regression_delta_method import (
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
+from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.render import Document
 from ordinate.render.charts import Chart
 from ordinate.results.arguments import (
@@ -46,6 +47,7 @@ from ordinate.results.base import (
     to_flat_record,
     to_plain,
 )
+from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.results.regression import get_metric_unit
 from ordinate.results.regression_comparison_text import describe_comparison, write_conclusion
 from ordinate.results.regression_items import require_groups
@@ -58,6 +60,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 ROUNDING_SHARE = 1e-12  # relative to the values: a difference, or an error, this small is rounding
 DEFAULT_METRICS = ("rmse", "mae", "r2")
+MODEL = "the model"  # before its name, as an argument
 UNBOUNDED = (-math.inf, math.inf)  # the bounds of a difference
 
 
@@ -203,10 +206,11 @@ class RegressionComparison(Result):
 
 
 def compare_regression(
-    target: Any,
-    models: Mapping[str, Any],
+    data: Any = None,
+    models: Any = None,
     metrics: MetricSelection = None,
     *,
+    target: Any = None,
     unit: str | None = None,
     weights: Any = None,
     groups: Any = None,
@@ -214,8 +218,10 @@ def compare_regression(
 ) -> RegressionComparison:
     """Compare regression models on the same items.
 
-    `models` are columns of predictions by name; `groups` is a column that says which items belong
-    together. Integer weights are counts of items. `interval` is the level of the intervals and of
+    `data` is a column of targets, and `models` are columns of predictions by name; or it is a table
+    in memory, of which the arguments name columns: `compare_regression(frame, target="density",
+    models=["linear", "forest"])`. `groups` is a column that says which items belong together.
+    Integer weights are counts of items. `interval` is the level of the intervals and of
     the verdicts, or `ConfidenceIntervals`; None leaves the intervals out, and verdicts are those of
     0.95. Values have the intervals of `evaluate_regression`, with no more than 100,000 items and 20
     models in all; differences are not resampled.
@@ -226,11 +232,26 @@ def compare_regression(
     >>> result.n, [*result.models]
     (4, ['linear', 'flat'])
     """
-    named = name_columns(models, "models")
+    refuse_strange_table(data, target)
+    named = name_columns(models, "models", data=data)
     check_system_count(len(named), "models")
+    predictions = {f"{MODEL} {name}": column for name, column in named.items()}
+    given = take_columns(
+        data, "target", target=target, weights=weights, groups=groups, **predictions
+    )
+    if isinstance(given.table, LazyTable):
+        raise BadOption(
+            f"Models are compared item by item, and {given.table.name} is not in memory: collect "
+            "its rows into a frame first."
+        )
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
     intervals = resolve_intervals(interval) or ConfidenceIntervals(method="t")
-    comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
+    if given.table is not None:
+        refuse_unnamed_columns(given.names, "target")
+    columns = {name: given[f"{MODEL} {name}"] for name in named}
+    comparison = _ModelComparison(
+        given["target"], columns, given["weights"], given["groups"], selected, intervals
+    )
     return comparison.result(unit, has_intervals=interval is not None)
 
 

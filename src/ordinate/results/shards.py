@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, OrdinateError
+from ordinate.errors import BadInput, OrdinateError, shorten
+from ordinate.readers.file_formats import open_sources
 from ordinate.readers.panels import PanelData
+from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.confusion import ConfusionData
 
+Array = NDArray[Any]
 SCHEMA = "ordinate-shard/1"
 Data = ConfusionData | PanelData
 Named = list[tuple[Any, ConfusionMatrix]]
@@ -25,41 +29,82 @@ def write_shard(data: Data, path: Path) -> int:
     kind = "labels" if isinstance(data, ConfusionData) else "systems"
     dump = _dump_labels if isinstance(data, ConfusionData) else _dump_systems
     shard = {"schema": SCHEMA, "kind": kind, **dump(data), "origin": _dump_origin(data)}
-    path.write_text(json.dumps(shard) + "\n", encoding="utf-8")
-    counted = data.matrix if isinstance(data, ConfusionData) else data.panel
-    return int(counted.items.sum())
+    # Clusters and subgroups of databases may be dates or decimal numbers.
+    path.write_text(json.dumps(shard, default=normalize_label) + "\n", encoding="utf-8")
+    return int(_get_summary(data).items.sum())
 
 
 def merge_shards(paths: Sequence[str]) -> Data:
-    """Return the sum of shards of one kind, on one scale."""
-    found = [_read_shard(path) for path in paths]
-    first = found[0]
-    for path, data in zip(paths[1:], found[1:], strict=True):
-        if type(data) is not type(first):
-            raise BadInput(f"{path} and {paths[0]} are shards of different kinds.")
-    try:
-        if isinstance(first, PanelData):
-            return _merge_systems([x for x in found if isinstance(x, PanelData)])
-        return _merge_labels([x for x in found if isinstance(x, ConfusionData)])
-    except OrdinateError as problem:
-        raise BadInput(f"The shards cannot be merged: {problem}") from None
+    """Return the sum of shards that were counted alike: of files, patterns, and '-'."""
+    with open_sources() as reader:
+        files = reader.find_distinct_files(paths)
+        found = [_read_shard(name, path) for name, path in files]
+    first, (first_name, _) = found[0], files[0]
+    for data, (name, _) in zip(found[1:], files[1:], strict=True):
+        _require_alike(first, first_name, data, name)
+    if isinstance(first, PanelData):
+        return _merge_systems([x for x in found if isinstance(x, PanelData)])
+    return _merge_labels([x for x in found if isinstance(x, ConfusionData)])
 
 
-def _read_shard(path: str) -> Data:
+def _read_shard(name: str, path: Path) -> Data:
     try:
-        shard = json.loads(Path(path).read_text(encoding="utf-8"))
+        shard = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise BadInput(f"The shard {path} cannot be read: {reason}.") from None
+        raise BadInput(f"The shard {name} cannot be read: {reason}.") from None
     if not isinstance(shard, Mapping) or shard.get("schema") != SCHEMA:
-        raise BadInput(f"{path} is no shard: write one with `ordinate count … -o {path}`.")
+        raise BadInput(f"{name} is no shard: write one with `ordinate count … -o {name}`.")
     try:
         load = {"labels": _load_labels, "systems": _load_systems}[shard["kind"]]
         return replace(load(shard), **_load_origin(shard["origin"]))
     except OrdinateError as problem:
-        raise BadInput(f"The shard {path} is damaged: {problem}") from None
+        raise BadInput(f"The shard {name} is damaged: {problem}") from None
     except (KeyError, TypeError, ValueError) as problem:
-        raise BadInput(f"The shard {path} is damaged: {problem!r}.") from None
+        raise BadInput(f"The shard {name} is damaged: {problem!r}.") from None
+
+
+# --- what shards share ---------------------------------------------------------------------------
+
+
+def _get_summary(data: Data) -> ConfusionMatrix | Panel:
+    return data.matrix if isinstance(data, ConfusionData) else data.panel
+
+
+def _require_alike(first: Data, first_name: str, data: Data, name: str) -> None:
+    """Refuse a shard that was not counted as the first one was."""
+    flags, others = _list_flags(data), _list_flags(first)
+    for flag in sorted(flags ^ others, reverse=True):  # --systems before what each system has
+        there, lacking = (name, first_name) if flag in flags else (first_name, name)
+        raise BadInput(
+            f"{there} was counted with {flag}, and {lacking} without it. Count both with it, or "
+            "both without."
+        )
+    if isinstance(data, ConfusionData) and isinstance(first, ConfusionData):
+        _require_one_system(first, first_name, data, name)
+    try:
+        _get_summary(first).require_alike(_get_summary(data))  # type: ignore[arg-type] # --systems is a flag of both
+    except OrdinateError as problem:
+        raise BadInput(f"{name} cannot be merged with {first_name}: {problem}") from None
+
+
+def _list_flags(data: Data) -> set[str]:
+    """Return the flags by which shards differ in more than their items."""
+    if isinstance(data, PanelData):
+        return {"--systems"} | ({"--groups"} if data.panel.groups is not None else set())
+    parts = {"--by": data.by, "--groups": data.groups, "--second-rater": data.second_rater}
+    return {flag for flag, part in parts.items() if part}
+
+
+def _require_one_system(
+    first: ConfusionData, first_name: str, data: ConfusionData, name: str
+) -> None:
+    if data.predicted != first.predicted:
+        raise BadInput(
+            f"{name} has the predictions of {shorten(data.predicted)}, and {first_name} those of "
+            f"{shorten(first.predicted)}. Only shards of one system merge: if it is one, give its "
+            "columns one name before you count them."
+        )
 
 
 def _dump_origin(data: Data) -> dict[str, Any]:
@@ -73,10 +118,19 @@ def _load_origin(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _join_origins(parts: Sequence[Any]) -> dict[str, Any]:
     """Return the files of all shards, and what was said of any."""
-    return {
+    joined = {
         name: tuple(dict.fromkeys(text for part in parts for text in getattr(part, name)))
         for name in ("files", "notes")
     }
+    if len(gold := dict.fromkeys(part.gold for part in parts)) > 1:
+        columns = ", ".join(map(shorten, gold))
+        joined["notes"] += (f"The shards have their gold levels in several columns: {columns}.",)
+    return joined
+
+
+def _spell_values(values: Sequence[Any]) -> list[Any]:
+    """Return subgroups or clusters in one spelling: 7 of a database is '7' of a file."""
+    return [None if value is None else normalize_label(value) for value in values]
 
 
 # --- systems -------------------------------------------------------------------------------------
@@ -87,7 +141,13 @@ def _dump_systems(data: Any) -> dict[str, Any]:
 
 
 def _load_systems(shard: Mapping[str, Any]) -> Data:
-    return PanelData(Panel.from_dict(shard["panel"]), "")
+    panel = Panel.from_dict(shard["panel"])
+    spelled = _spell_values(panel.group_values)
+    places = {value: place for place, value in enumerate(dict.fromkeys(spelled))}
+    if panel.groups is not None:
+        groups = np.array([places[value] for value in spelled], np.int64)[panel.groups]
+        panel = replace(panel, groups=groups, group_values=tuple(places))
+    return PanelData(panel, "")
 
 
 def _merge_systems(parts: list[PanelData]) -> PanelData:
@@ -113,50 +173,47 @@ def _dump_labels(data: Any) -> dict[str, Any]:
 def _load_labels(shard: Mapping[str, Any]) -> Data:
     read = ConfusionMatrix.from_dict
     found: dict[str, Any] = {name: shard[name] and read(shard[name]) for name in SINGLE}
-    found |= {name: [(key, read(x)) for key, x in shard[name]] for name in NAMED}
+    for name in NAMED:
+        keys, stored = zip(*shard[name], strict=True) if shard[name] else ((), ())
+        found[name] = list(zip(_spell_values(keys), map(read, stored), strict=True))
     return ConfusionData(
         **found,
-        group_values=tuple(shard["group_values"]),
+        group_values=tuple(_spell_values(shard["group_values"])),
         predicted=str(shard["predicted"]),
     )
 
 
 def _merge_labels(parts: list[ConfusionData]) -> ConfusionData:
     """Return the sum: equal subgroups, and equal clusters, are one."""
-    clusters = tuple(dict.fromkeys(name for part in parts for name in part.group_values))
-    placed = [_place_clusters(part, clusters) for part in parts] if clusters else parts
-    found: dict[str, Any] = _join_origins(parts)
-    found |= {name: _add_matrices([getattr(part, name) for part in placed]) for name in SINGLE}
-    found |= {name: _add_named([getattr(part, name) for part in placed]) for name in NAMED}
-    return replace(placed[0], group_values=clusters, **found)
+    clusters = dict.fromkeys(value for part in parts for value in part.group_values)
+    number = {value: place for place, value in enumerate(clusters)}
+    places = [np.array([number[x] for x in part.group_values], np.int64) for part in parts]
+    merged = _join_origins(parts)
+    for name in SINGLE:
+        batches = [getattr(part, name) for part in parts]
+        if batches[0] is not None:
+            merged[name] = _sum_batches(batches, places, len(clusters))
+    for name in NAMED:
+        merged[name] = _sum_named([getattr(part, name) for part in parts], places, len(clusters))
+    return replace(parts[0], group_values=tuple(clusters), **merged)
 
 
-def _place_clusters(data: ConfusionData, clusters: tuple[Any, ...]) -> ConfusionData:
-    """Return the batches of clusters with a place for each cluster that any shard has."""
-    known = {name: place for place, name in enumerate(clusters)}
-    index = np.array([known[name] for name in data.group_values], np.int64)
-
-    def place(batch: ConfusionMatrix | None) -> Any:
-        return None if batch is None else batch.compute_sums(index, len(clusters))
-
-    return replace(
-        data,
-        groups=place(data.groups),
-        second_rater=place(data.second_rater),
-        by=[(name, place(batch)) for name, batch in data.by],
-        second_rater_by=[(name, place(batch)) for name, batch in data.second_rater_by],
-    )
+def _sum_named(parts: list[Named], places: list[Array], count: int) -> Named:
+    """Return the sum of each subgroup, over the shards that have it."""
+    found: dict[Any, tuple[list[ConfusionMatrix], list[Array]]] = {}
+    for pairs, there in zip(parts, places, strict=True):
+        for name, batch in pairs:
+            batches, places_of_batches = found.setdefault(name, ([], []))
+            batches.append(batch)
+            places_of_batches.append(there)
+    names = sorted(found, key=lambda name: (name is None, str(name)))
+    return [(name, _sum_batches(*found[name], count)) for name in names]
 
 
-def _add_matrices(parts: list[ConfusionMatrix | None]) -> ConfusionMatrix | None:
-    there = [part for part in parts if part is not None]
-    if 0 < len(there) < len(parts):
-        raise BadInput("some of them have clusters or a second rater, and others have not.")
-    return reduce(add, there) if there else None
-
-
-def _add_named(parts: list[Named]) -> Named:
-    found: dict[Any, ConfusionMatrix] = {}
-    for name, matrix in (pair for part in parts for pair in part):
-        found[name] = found[name] + matrix if name in found else matrix
-    return sorted(found.items(), key=lambda pair: (pair[0] is None, str(pair[0])))
+def _sum_batches(
+    batches: Sequence[ConfusionMatrix], places: Sequence[Array], count: int
+) -> ConfusionMatrix:
+    """Return the sum of batches, of which each has its clusters at some of all places."""
+    if not batches[0].shape:
+        return reduce(add, batches)
+    return ConfusionMatrix.concatenate(batches).compute_sums(np.concatenate(places), count)

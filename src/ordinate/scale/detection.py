@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from ordinate.errors import BadScale
-from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
+from ordinate.errors import BadScale, NoItems
+from ordinate.scale.encoding import factorize_column, read_ordered_categories
+from ordinate.scale.labels import is_missing
 from ordinate.scale.levels import PRESETS, Scale
 
 MOST_PROPOSED, LONGEST_PROPOSAL = 12, 200  # labels and characters in the proposal of a scale
@@ -23,7 +24,10 @@ def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns:
     carried = find_carried_scale(map(read_ordered_categories, columns))
     if carried is not None:
         return carried
-    return find_preset(lambda: {x for column in columns for x in list_distinct_labels(column)})
+    found = [factorize_column(column, "labels") for column in columns]
+    if not any(len(each.codes) for each in found):
+        raise NoItems("There are no items: the columns are empty.")
+    return find_preset(lambda: {x for each in found for x in each.values if not is_missing(x)})
 
 
 def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None:

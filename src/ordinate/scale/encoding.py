@@ -83,11 +83,6 @@ def read_ordered_categories(column: Any) -> list[Any] | None:
     return orders[0] if orders else None
 
 
-def list_distinct_labels(column: Any, name: str = "labels") -> list[Any]:
-    """Return the labels that occur in a column, without the missing ones."""
-    return [label for label in factorize_column(column, name).values if not is_missing(label)]
-
-
 def factorize_column(column: Any, name: str = "groups") -> Groups:
     """Return the distinct values of a column, in order of appearance, and a code for each item."""
     numbered = _NumberedValues()

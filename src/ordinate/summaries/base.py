@@ -311,17 +311,28 @@ class BatchSummary(Summary):
     @classmethod
     def stack(cls, parts: Sequence[Self]) -> Self:
         """Return single summaries as one batch."""
-        first, *rest = parts
-        for part in rest:
-            first.require_alike(part)
-        stacked: dict[str, Any] = {}
+        for part in parts[1:]:
+            parts[0].require_alike(part)
+        return cls._join("stack", parts)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Return batches, one behind the other, as one."""
+        for part in parts[1:]:
+            Summary.require_alike(parts[0], part)  # their lengths may differ
+        return cls._join("concatenate", parts)
+
+    @classmethod
+    def _join(cls, way: str, parts: Sequence[Self]) -> Self:
+        """Return summaries as one batch, in a way that NumPy and summaries call alike."""
+        joined: dict[str, Any] = {}
         for name, rule in cls.rules.items():
             values = [getattr(part, name) for part in parts]
             if rule.pool is not None:
-                stacked[name] = _map_arrays(_stack_arrays, *values)
+                joined[name] = _map_arrays(partial(_join_arrays, way), *values)
             elif rule.merge is not None:
-                stacked[name] = reduce(partial(_map_arrays, rule.merge), values)
-        return replace(first, **stacked)
+                joined[name] = reduce(partial(_map_arrays, rule.merge), values)
+        return replace(parts[0], **joined)
 
 
 def _map_arrays(change: Callable[..., Any], first: Any, *rest: Any) -> Any:
@@ -346,9 +357,9 @@ def _sum_by_index(array: Array, index: Array, count: int, add_at: Any) -> Array:
     return total
 
 
-def _stack_arrays(*parts: Any) -> Any:
-    first = parts[0]
-    return type(first).stack(parts) if isinstance(first, BatchSummary) else np.stack(parts)
+def _join_arrays(way: str, *parts: Any) -> Any:
+    owner = type(parts[0]) if isinstance(parts[0], BatchSummary) else np
+    return getattr(owner, way)(parts)
 
 
 def _are_equal(first: Any, second: Any) -> bool:

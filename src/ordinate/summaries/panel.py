@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
     WORST_HINT,
     MissingPolicy,
+    check_missing_policy,
     check_same_length,
     convert_weights,
     encode_positions,
@@ -257,8 +258,7 @@ def _refuse_missing(
     systems: tuple[str, ...], lacking: Array, items: Array, missing: MissingPolicy, places: RowNamer
 ) -> None:
     """Say which labels are missing, unless the policy allows it."""
-    if missing not in get_args(MissingPolicy):
-        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
+    check_missing_policy(missing)
     allowed = {"error": range(0), "worst": range(1, len(systems) + 1)}
     for index, name in enumerate(("gold", *systems)):
         count = int(items[lacking[:, index]].sum())

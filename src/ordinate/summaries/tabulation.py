@@ -118,12 +118,19 @@ def _read_positions(codes: LabelCodes) -> NDArray[Any]:
     return np.concatenate(parts).astype(np.int16) if parts else np.empty(0, np.int16)
 
 
+def check_missing_policy(
+    missing: str, known: Any = MissingPolicy, *, argument: str = "missing"
+) -> None:
+    """Refuse a policy that does not exist."""
+    if missing not in get_args(known):
+        raise BadOption(f"{argument}={missing!r} is not one of {', '.join(get_args(known))}.")
+
+
 def apply_missing_policy(
     scale: Scale, sums: CellSums, rows: MissingRows, missing: MissingPolicy
 ) -> tuple[CellSums, NDArray[np.int64]]:
     """Return sums [..., K, K + 1] and how many items were dropped."""
-    if missing not in get_args(MissingPolicy):
-        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
+    check_missing_policy(missing)
     size, n = len(scale), int(sums.items.sum())
     without_gold = sums.items[..., size, :].sum(axis=-1)
     without_prediction = sums.items[..., :size, size].sum(axis=-1)
