@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinate.errors import BadOption, BadScale, OffScale
+from ordinate.errors import BadOption, BadScale, OffScale, UnknownMetric
 from ordinate.integrations.sklearn import (
     ConformalClassifierCV,
     CutPointClassifierCV,
@@ -263,6 +263,9 @@ def test_what_cannot_be_learned_says_why():
         clone(tuned).set_params(estimator=GaussianNB()).fit(features, ["low"] * 40)
     with pytest.raises(BadOption, match="bias cannot be decoded"):
         clone(tuned).set_params(metric="bias").fit(features, labels)
+    for name in ("rps", "ece(bins=5)"):
+        with pytest.raises(UnknownMetric, match="is a metric of probabilities, and a metric of la"):
+            clone(tuned).set_params(metric=name).fit(features, labels)
     with pytest.raises(BadOption, match="There is no recalibration 'temp'"):
         clone(tuned).set_params(recalibration="temp").fit(features, labels)
     with pytest.raises(ValueError, match="Unknown label type"):  # as scikit-learn has it
