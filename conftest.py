@@ -24,3 +24,10 @@ def _forgotten() -> Iterator[None]:
     for key in set(CATALOGUE) - before:
         if not _of_the_package(CATALOGUE[key]):
             del CATALOGUE[key]
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_its_own(request: pytest.FixtureRequest) -> None:
+    """Run the examples of a page in an empty folder, for they may write files."""
+    if request.node.path.suffix == ".md":
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

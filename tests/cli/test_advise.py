@@ -81,6 +81,23 @@ def test_what_no_flag_answers_is_asked_until_there_is_an_answer(monkeypatch):
     assert (code, asked) == (0, "")
 
 
+def test_an_answer_may_be_as_short_as_it_is_clear(monkeypatch):
+    typed = "or\nn\nY\nnot_r\nag\n"
+    code, out, asked = converse(monkeypatch, typed, "--scale", "cefr", "--format", "json")
+    assert code == 0
+    assert json.loads(out).items() >= ADVICE.to_dict().items()
+    assert "is no answer" not in asked
+
+
+def test_what_is_no_answer_is_said_with_what_is_expected(monkeypatch):
+    typed = "n\norder\nperhaps\n\nno\ny\nnot-ranked\n\x1b[2J\nagreement\n"
+    code, _, asked = converse(monkeypatch, typed, "--scale", "cefr")
+    assert code == 0
+    assert "\n1 to 2: 'perhaps' is no answer. Type a number, or yes or no; as much of it" in asked
+    assert asked.count("is no answer") == 4  # names and numbers begin with n
+    assert "\x1b" not in asked
+
+
 def test_names_are_not_asked_for_distances_and_ties(monkeypatch):
     code, out, asked = converse(monkeypatch, "names\n1\n1\n")
     assert code == 0

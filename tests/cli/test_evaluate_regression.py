@@ -153,7 +153,7 @@ def test_a_limit_fails_a_run():
         (["--edges", "700,600"], "rising edges"),
         (["--edges", "x"], "rising edges"),
         (["--missing", "worst"], "no worst prediction"),
-        (["--metrics", "cem_ord"], "There is no metric 'cem_ord'"),
+        (["--metrics", "cem_ord"], "cem_ord is a metric of labels, and a metric of regression is"),
         (["--predicted", "nothing"], "has no column 'nothing'"),
         (["--residuals", "nothing"], "has no column 'nothing'"),
         (["--edges", "1,inf"], "rising edges"),

@@ -9,9 +9,16 @@ import pytest
 
 from ordinate.examples import locate_example
 
+POSIX_NAMES = """
+chown chroot copy_file_range fchdir fchmod fchown fdatasync fork forkpty fpathconf fstatvfs getegid
+geteuid getgid getgroups getloadavg getpgid getpgrp getpriority getsid getuid killpg lchown lockf
+mkfifo mknod nice openpty pathconf pipe2 posix_fadvise posix_fallocate pread preadv pwrite pwritev
+sched_getaffinity sched_setaffinity sendfile setpgid setpriority setsid statvfs sync sysconf
+"""  # of os, which Windows has not
+
 # Run by every process at its start, workers included. The lock of filelock has a half for Windows,
 # so it is imported before; PyTorch asks whether it is on Windows, and keeps its hook of fork.
-WITHOUT_POSIX = """
+WITHOUT_POSIX = f"""
 import os, sys
 try:
     import filelock
@@ -19,8 +26,7 @@ except ImportError:
     pass
 for name in ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp"):
     sys.modules[name] = None
-for name in ("fork", "forkpty", "getuid", "geteuid", "getpgid", "killpg", "setsid",
-             "sched_getaffinity", "statvfs", "mkfifo", "fchmod", "chown"):
+for name in {POSIX_NAMES.split()}:
     if hasattr(os, name):
         delattr(os, name)
 """

@@ -28,6 +28,13 @@ def list_words(text):
     return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", timeless)).split()
 
 
+def find_block(name, start):
+    """Return the code of a page that begins so."""
+    page = (ROOT / name).read_text("utf-8")
+    (block,) = re.findall(rf"^```\w*\n({re.escape(start)}.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return block
+
+
 def skip_other_versions():
     """Skip a test of fits where the libraries are not those with which pages are made."""
     pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()

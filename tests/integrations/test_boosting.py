@@ -3,6 +3,8 @@
 import lightgbm
 import numpy as np
 import pytest
+from shown_output import find_block
+from sklearn.preprocessing import LabelEncoder
 
 import ordinate
 from ordinate.errors import BadInput, BadOption
@@ -98,6 +100,22 @@ def test_xgboost_stops_in_the_direction_of_the_metric(metric, best):
     assert model.best_iteration == best(values)
     expected = ordinate.score(metric, CODES[HELD], model.predict(X[HELD]), scale="0..2")
     assert values[model.best_iteration] == pytest.approx(float(expected))
+
+
+def test_the_page_stops_xgboost_early():
+    labels = np.array(["A1", "B1", "C2"])[CODES]
+    encoder = LabelEncoder().fit(labels)
+    known = {"encoder": encoder, "XGBClassifier": xgboost.XGBClassifier}
+    known |= {"XGBoostMetric": XGBoostMetric, "stop_early": stop_early}
+    code = find_block("docs/integrations.md", "measure = XGBoostMetric")
+    exec(code.replace("\nXGBClassifier(", "\nmodel = XGBClassifier("), known)  # noqa: S102 - a page of ours
+    model, codes = known["model"].set_params(n_jobs=1), encoder.transform(labels)
+    model.fit(X[FIT], codes[FIT], eval_set=[(X[HELD], codes[HELD])], verbose=False)
+    values = model.evals_result()["validation_0"]["cem_ord"]
+    assert len(values) == model.best_iteration + 1 + 10
+    predicted = encoder.inverse_transform(model.predict(X[HELD]))
+    expected = ordinate.score("cem_ord", labels[HELD], predicted, scale="cefr")
+    assert values[model.best_iteration] == max(values) == pytest.approx(float(expected))
 
 
 def test_xgboost_train_takes_weights():

@@ -134,6 +134,42 @@ def test_the_dictionary_is_scikit_learns_and_adjacent_accuracy(zero_division, we
         assert ours[name] == pytest.approx(numbers, nan_ok=True), name
 
 
+ABSENT = {  # levels that are declared, and occur on neither side
+    "1..4": (ordinate.classification_report, [1, 2, 3, 4], [1, 2, 3, 3], [1, 2, 3, 2]),
+    "words": (ordinate.classification_report, ["low", "mid", "high"], ["mid"] * 4, ["high"] * 4),
+    "CEFR": (ordinate.cefr_classification_report, CEFR, ["A1", "A1", "B1", "C2"], ["A1"] * 4),
+    "undeclared": (ordinate.classification_report, None, ["A1", "B1", "B1"], ["A1", "A1", "B1"]),
+}
+
+
+@pytest.mark.parametrize("zero_division", [0, 1, 0.0, np.nan])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", ABSENT)
+def test_with_a_number_for_undefined_absent_levels_are_as_in_scikit_learn(
+    case, weighted, zero_division
+):
+    report, labels, gold, predicted = ABSENT[case]
+    options = {"zero_division": zero_division, "labels": labels}
+    if weighted:
+        options["sample_weight"] = np.linspace(0.5, 2, len(gold))
+    ours = report(gold, predicted, **options, output_dict=True)
+    theirs = sklearn.metrics.classification_report(gold, predicted, **options, output_dict=True)
+    for name, numbers in theirs.items():
+        assert ours[name] == pytest.approx(numbers, nan_ok=True), name
+    lines = sklearn.metrics.classification_report(gold, predicted, **options).splitlines()
+    shared = lines_of_both(report(gold, predicted, **options))
+    if labels is None:
+        assert {*lines} <= {*shared}
+    elif "low" not in labels:  # where no prediction is right, it writes counts as 1.0
+        assert shared == lines
+
+
+def test_without_one_they_are_no_part_of_averages():
+    ours = ordinate.classification_report([1, 2, 3, 3], [1, 2, 3, 2], "1..4", output_dict=True)
+    assert np.isnan(ours["4"]["f1-score"])
+    assert ours["macro avg"]["f1-score"] == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+
 @pytest.mark.parametrize("weights", [None, [0.5, 2.0, 1.0]])
 def test_averages_of_levels_without_support_are_scikit_learns(weights):
     gold, predicted = ["A1", "A1", "A1"], ["A2", "B1", "B1"]  # no precision of the only gold level

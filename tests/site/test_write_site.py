@@ -11,10 +11,12 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
+from command import run
 from report_folders import GOLD, SHIFTED, evaluate, save_report
 
 import ordinate
 from ordinate.errors import BadInput, BadOutput
+from ordinate.examples import locate_example
 from ordinate.render import RENDERERS
 from ordinate.results.provenance import compute_checksum
 from ordinate.results.verification import load_report, verify
@@ -215,6 +217,20 @@ def test_the_same_report_in_two_formats_is_shown_once(tmp_path):
     listing = write_site(tmp_path / "in", tmp_path / "site")
     assert [one.report.path for one in listing.reports] == ["a.html"]
     assert listing.same == (("b.json", "a.html"),)
+
+
+def test_shards_are_no_reports_and_not_broken(reports, tmp_path):
+    before = write_site(reports, tmp_path / "before").rows()
+    labels = ["count", locate_example("cefr"), "--gold", "gold", "--predicted", "predicted"]
+    systems = ["count", locate_example("systems"), "--systems", "tfidf,forest"]
+    for name, command in {"monday": labels, "two": systems}.items():
+        assert run(*command, "-o", reports / f"{name}.json").code == 0
+    listing = write_site(reports, tmp_path / "site")
+    assert (listing.rows(), listing.broken) == (before, ())
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    (reports / "two.json").rename(shards / "two.json")
+    assert "There is no report in shards." in str(write_site(shards, tmp_path / "none"))
 
 
 def test_links_hidden_files_and_other_sites_are_left_alone(reports, tmp_path):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import add_command, add_output_options, write_report
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, shorten
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _name_lacking_flags(lacking: "list[Question]") -> str:
 
 
 def _ask(question: "Question") -> Any:
-    """Ask until an answer is one of the question's: its number or its name."""
+    """Ask until what is typed is one of the question's answers."""
     names = _list_answers(question)
     sys.stderr.write(f"\n{question.text}\n")
     for place, (name, meaning) in enumerate(zip(names, question.meanings.values(), strict=True)):
@@ -90,10 +90,23 @@ def _ask(question: "Question") -> Any:
         line = sys.stdin.readline()
         if not line:
             raise BadOption(UNANSWERED)
-        said = line.strip().lower().replace("_", "-")
-        for number, (name, answer) in enumerate(zip(names, question.meanings, strict=True)):
-            if said in {str(number + 1), name}:
-                return answer
+        place = _find_answer(line.strip().lower().replace("_", "-"), names)
+        if place is not None:
+            return list(question.meanings)[place]
+        sys.stderr.write(
+            f"{shorten(line.strip())} is no answer. Type a number, or {' or '.join(names)}; as "
+            "much of it as is clear will do.\n"
+        )
+
+
+def _find_answer(said: str, names: list[str]) -> int | None:
+    """Return the place of an answer: by its number, its name, or how it alone begins."""
+    numbered = [str(place + 1) for place in range(len(names))]
+    for known in (numbered, names):
+        if said in known:
+            return known.index(said)
+    begun = [place for place, name in enumerate(names) if said and name.startswith(said)]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _list_answers(question: "Question") -> list[str]:

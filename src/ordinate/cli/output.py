@@ -1,9 +1,8 @@
 """Results that arrive whole or not at all."""
 
 import glob
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ordinate.cli.flags import StorePath
@@ -80,10 +79,10 @@ def _resolve_target(target: str, *, force: bool) -> Path:
         raise BadOutput("An output needs the name of a file.")
     try:
         path = Path(target).resolve()
-        there = path.exists()
         path.parent.stat()
-        if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
-            raise BadOutput(f"{shorten(target)} cannot be written: the name is too long.")
+        with suppress(FileNotFoundError):
+            path.stat()  # says what is wrong with the name, such as that it is too long
+        there = path.exists()
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
         raise BadOutput(f"{shorten(target)} cannot be written: {reason}.") from None

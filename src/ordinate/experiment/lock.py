@@ -49,7 +49,9 @@ def hold_lock(root: Path, command: str) -> Iterator[None]:
     try:
         from filelock import FileLock, Timeout
     except ImportError:
-        raise MissingExtra("Locking a folder needs filelock: pip install filelock") from None
+        raise MissingExtra(
+            "Experiments take filelock, which is not installed: pip install 'ordinate[tune]'"
+        ) from None
     path, holder, owner = root / LOCK_FILE, root / HOLDER_FILE, os.getpid()
     lock = FileLock(path, timeout=PATIENCE, fallback_to_soft=False)
     try:

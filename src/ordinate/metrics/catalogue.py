@@ -346,21 +346,31 @@ def find_metric(metric: "str | Metric", summary: type = ConfusionMatrix) -> Metr
     """
     if isinstance(metric, Metric):
         if metric.summary is not summary:
-            wanted, given = _name_input(summary), _name_input(metric.summary)
-            raise BadOption(
-                f"{metric.name} is a metric of {given}, and a metric of {wanted} is needed here."
-            )
+            raise BadOption(_name_inputs(metric.name, _name_input(metric.summary), summary))
         return metric
     name, options = _parse_expression(metric)
     if (name, _load_families(summary)) not in CATALOGUE:
-        known = {name: m.title for (name, of), m in CATALOGUE.items() if of is summary}
-        titled = [other for other, title in known.items() if name.lower() in title.lower()]
-        raise UnknownMetric(
-            f"There is no metric {shorten(name)}.{suggest_names(name, [*known], titled)} "
-            "`ordinate metrics` lists all."
-        )
+        raise UnknownMetric(_describe_unknown(name, summary))
     declared = CATALOGUE[name, summary]
     return declared.with_options(**options) if options else declared
+
+
+def _describe_unknown(name: str, summary: type) -> str:
+    """Say what a metric takes that another summary has, or else which names are alike."""
+    others = [input_name for input_name in SUMMARY_TYPES if is_known_metric(name, input_name)]
+    if others:
+        return _name_inputs(name, " and ".join(others), summary)
+    known = {name: m.title for (name, of), m in CATALOGUE.items() if of is summary}
+    titled = [other for other, title in known.items() if name.lower() in title.lower()]
+    return (
+        f"There is no metric {shorten(name)}.{suggest_names(name, [*known], titled)} "
+        "`ordinate metrics` lists all."
+    )
+
+
+def _name_inputs(name: str, given: str, summary: type) -> str:
+    wanted = _name_input(summary)
+    return f"{name} is a metric of {given}, and a metric of {wanted} is needed here."
 
 
 def _restore_metric(name: str, summary: type, options: dict[str, Any], module: str) -> Metric:

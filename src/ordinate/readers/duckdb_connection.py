@@ -53,11 +53,11 @@ def _fit_small_process() -> dict[str, Any]:
     DuckDB asks how much memory the machine has, not how much the process may have.
     """
     try:
-        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit  # noqa: PLC0415 - not on Windows
+        resource = import_module("resource")  # not on Windows
     except ImportError:
         return {}
-    most, _ = getrlimit(RLIMIT_AS)
-    if most == RLIM_INFINITY or most > SMALL_PROCESS:
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY or most > SMALL_PROCESS:
         return {}
     return {"threads": 1, "memory_limit": f"{most // 4}B"}
 

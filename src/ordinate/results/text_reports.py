@@ -37,13 +37,14 @@ def classification_report(
     """Return the text report of a system on any scale; `labels` is the scale, lowest first.
 
     The lines are those of scikit-learn's report, and a title and adjacent accuracy beside them.
-    Averages run over the levels that occur in gold or predictions, as `f1_macro` does.
     `output_dict` returns the numbers by name instead.
 
     A level that is never predicted has no precision. Where scikit-learn warns and writes 0, this
-    report writes n/a, and nan in the dictionary; averages count it as 0 like those of
-    scikit-learn. With `zero_division` 0, 1 or nan, cells and averages are scikit-learn's. Counts
-    are integers even where no prediction is right, for which scikit-learn writes 1.0.
+    report writes n/a, and nan in the dictionary. Averages count it as 0 like those of scikit-learn,
+    but run over the levels that occur in gold or predictions, as `f1_macro` does. With
+    `zero_division` 0, 1 or nan, cells and averages are scikit-learn's: one of the `labels` that is
+    absent counts as that number. Counts are integers even where no prediction is right, for which
+    scikit-learn writes 1.0.
 
     >>> gold, predicted = ["low", "mid", "high"], ["low", "mid", "mid"]
     >>> report = classification_report(gold, predicted, "low,mid,high").splitlines()
@@ -55,7 +56,8 @@ def classification_report(
     check_zero_division(zero_division)
     scale = _name_levels(resolve_scale(labels, y_true, y_pred), target_names)
     matrix = ConfusionMatrix.of(y_true, y_pred, scale, sample_weight)
-    rows = _LevelRows.of(matrix, _sum_support(scale, y_true, y_pred, sample_weight), zero_division)
+    support = _sum_support(scale, y_true, y_pred, sample_weight)
+    rows = _LevelRows.of(matrix, support, zero_division, declared=labels is not None)
     totals = {name: float(find_metric(metric)(matrix)) for name, metric in _TOTALS.items()}
     if output_dict:
         return _list_numbers(scale.names, rows, totals)
@@ -168,20 +170,27 @@ class _LevelRows(NamedTuple):
 
     columns: list[Floats]
     support: Floats  # integers where nothing is weighted
-    occurs: NDArray[np.bool]
+    averaged: NDArray[np.bool]  # whether the macro average has the level
     undefined: float | None  # what stands for an undefined cell; None: 0 in averages alone
 
     @classmethod
     def of(
-        cls, matrix: ConfusionMatrix, support: Floats, zero_division: ZeroDivision
+        cls,
+        matrix: ConfusionMatrix,
+        support: Floats,
+        zero_division: ZeroDivision,
+        *,
+        declared: bool,
     ) -> "_LevelRows":
-        """Return the rows of a confusion matrix."""
+        """Return the rows of a confusion matrix, whose levels are declared or those of a preset."""
         metrics = compute_level_metrics(matrix)
         undefined = None if zero_division == "warn" else float(zero_division)
         columns = [metrics.precision, metrics.recall, metrics.f1]
         if undefined is not None:
             columns = [np.nan_to_num(column, nan=undefined) for column in columns]
-        return cls(columns, support, metrics.occurs, undefined)
+        # With a number for what is undefined, each of scikit-learn's labels counts.
+        averaged = metrics.occurs | (declared and undefined is not None)
+        return cls(columns, support, averaged, undefined)
 
     @property
     def total_support(self) -> Any:
@@ -194,7 +203,7 @@ class _LevelRows(NamedTuple):
 
     def list_averages(self) -> dict[str, list[Any]]:
         """Return the cells of each average."""
-        weighing = {"macro avg": self.occurs.astype(float), "weighted avg": self.support}
+        weighing = {"macro avg": self.averaged.astype(float), "weighted avg": self.support}
         return {
             name: [*(self._average(x, weights) for x in self.columns), self.total_support]
             for name, weights in weighing.items()

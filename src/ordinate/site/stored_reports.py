@@ -20,6 +20,7 @@ from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.experiment.safe_files import compute_digest, resolve_inside
 from ordinate.experiment.stored_json import read_json
 from ordinate.results.base import Record, Result, to_plain
+from ordinate.results.shards import SCHEMA as SHARD_SCHEMA
 from ordinate.results.verification import BESIDE, load_report
 from ordinate.search.analysis import analyze_search
 from ordinate.site.reported_values import ReportedValue, get_kind, list_values
@@ -55,7 +56,8 @@ class BrokenReport:
 def read_reports(folder: Path) -> "Iterator[StoredReport | BrokenReport]":
     """Yield every report in a folder, and what cannot be read.
 
-    Links are not followed, and neither are hidden files and other sites looked into.
+    Links are not followed, shards are no reports, and neither are hidden files and other sites
+    looked into.
     """
     unread: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=unread.append):
@@ -84,13 +86,24 @@ def locate_report(folder: Path, name: str) -> Path:
 
 def _may_be_report(path: Path) -> bool:
     hidden = path.name.startswith(".") or path.suffix.lower() not in SUFFIXES
-    return not hidden and path.is_file() and not path.is_symlink() and not _is_part(path)
+    if hidden or path.is_symlink() or not path.is_file():
+        return False
+    return not (_is_part(path) or _is_shard(path))
 
 
 def _is_part(path: Path) -> bool:
     """Tell whether a file holds what a report beside it is made of."""
     report = path.name.removesuffix(".json").rpartition(".")[0]
     return bool(BESIDE.fullmatch(path.name)) and path.with_name(report).is_file()
+
+
+def _is_shard(path: Path) -> bool:
+    """Tell by how it begins whether a file is what `ordinate count` wrote."""
+    try:
+        with path.open("rb") as file:
+            return SHARD_SCHEMA.encode() in file.read(100)
+    except OSError:
+        return False  # reading it as a report says why it cannot be read
 
 
 def is_site(folder: Path) -> bool:

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from shown_output import find_block
 
 import ordinate
 from ordinate.integrations.mlflow import log_evaluation
@@ -13,14 +14,19 @@ GOLD = ["low", "mid", "high", "mid"] * 10
 PREDICTED = ["low", "mid", "mid", "mid"] * 10
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _store(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # rather than a server or a database
     mlflow.set_tracking_uri(tmp_path.as_uri())
     mlflow.set_experiment("levels")
+    yield
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
+def run(_store):
     with mlflow.start_run() as active:
         yield active
-    mlflow.set_tracking_uri(None)
 
 
 def read_run(run):
@@ -55,3 +61,14 @@ def test_tables_and_pages_are_artefacts(run):
     assert {"report.html", "report.json", "metrics.csv"} <= files
     with Path(folder, "metrics.csv").open(encoding="utf-8", newline="") as table:
         assert "rmse" in {row["metric"] for row in csv.DictReader(table)}
+
+
+def test_the_page_logs_an_evaluation():
+    known = {
+        "mlflow": mlflow,
+        "ordinate": ordinate,
+        "gold": ["A1", "B2"],
+        "predicted": ["A1", "B1"],
+    }
+    exec(find_block("docs/integrations.md", "from ordinate.integrations.mlflow"), known)  # noqa: S102 - a page of ours
+    assert read_run(mlflow.last_active_run()).metrics["test/mae"] == 0.5

@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinate.errors import BadOption, BadScale, OffScale
+from ordinate.errors import BadOption, BadScale, OffScale, UnknownMetric
 from ordinate.integrations.sklearn import (
     ConformalClassifierCV,
     CutPointClassifierCV,
@@ -35,6 +35,18 @@ from ordinate.postprocess import CutPoints, Decoder, OrdinalConformalSets, make_
 LEVELS = ["low", "mid", "high", "top"]  # sorted: high, low, mid, top
 COLUMNS = [2, 0, 1, 3]  # of the sorted labels, by level
 FOLDS = StratifiedKFold(4)
+each_classifier = pytest.mark.parametrize(
+    "model",
+    [
+        MetricTunedClassifierCV(GaussianNB(), scale=LEVELS),
+        RecalibratedClassifierCV(GaussianNB(), scale=LEVELS),
+        ConformalClassifierCV(GaussianNB(), scale=LEVELS),
+        CutPointClassifierCV(Ridge(), scale=LEVELS),
+        OrdinalThresholdClassifier(scale=LEVELS),
+        FrankHallClassifier(scale=LEVELS),
+    ],
+    ids=lambda model: type(model).__name__,
+)
 
 
 def items(n=300, seed=0):
@@ -175,18 +187,46 @@ def test_weights_reach_the_steps_of_a_pipeline_by_routing():
     assert np.abs(slopes[0] - slopes[1]).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        MetricTunedClassifierCV(GaussianNB(), scale=LEVELS),
-        RecalibratedClassifierCV(GaussianNB(), scale=LEVELS),
-        ConformalClassifierCV(GaussianNB(), scale=LEVELS),
-        CutPointClassifierCV(Ridge(), scale=LEVELS),
-        OrdinalThresholdClassifier(scale=LEVELS),
-        FrankHallClassifier(scale=LEVELS),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@each_classifier
+@pytest.mark.parametrize("routing", [False, True])
+def test_weights_are_taken_by_place_and_by_name_with_routing_and_without(model, routing):
+    features, _, labels = items()
+    weights = np.where(labels == "low", 1.0, 5.0)
+    plain = clone(model).fit(features, labels).predict(features)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        if routing and hasattr(model, "estimator"):
+            inner = clone(model.estimator).set_fit_request(sample_weight=True)
+            model = clone(model).set_params(estimator=inner)
+        placed = clone(model).fit(features, labels, weights).predict(features)
+        named = clone(model).fit(features, labels, sample_weight=weights).predict(features)
+    assert named.tolist() == placed.tolist()
+    assert (named == "low").sum() < (plain == "low").sum()
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_prediction_sets_are_those_of_an_estimator_with_weights(routing):
+    features, codes, labels = items()
+    weights = np.random.default_rng(4).integers(1, 9, len(labels)).astype(float)
+    options = {"alpha": 0.2, "scale": LEVELS, "cv": FOLDS}
+    with sklearn.config_context(enable_metadata_routing=routing):
+        inner = GaussianNB().set_fit_request(sample_weight=True) if routing else GaussianNB()
+        model = ConformalClassifierCV(inner, **options).fit(features, labels, sample_weight=weights)
+    folds = [
+        GaussianNB()
+        .fit(features[train], codes[train], weights[train])
+        .predict_proba(features[test])
+        for train, test in FOLDS.split(features, codes)
+    ]
+    rest = np.concatenate([test for _, test in FOLDS.split(features, codes)])
+    sets = OrdinalConformalSets(0.2, scale=range(4)).fit(np.concatenate(folds), codes[rest])
+    new = GaussianNB().fit(features, codes, weights).predict_proba(features)
+    members = model.predict_sets(features).members
+    assert members.tolist() == sets.predict(new).members.tolist()
+    unweighted = ConformalClassifierCV(GaussianNB(), **options).fit(features, labels)
+    assert members.tolist() != unweighted.predict_sets(features).members.tolist()
+
+
+@each_classifier
 def test_it_works_where_estimators_of_scikit_learn_do(model):
     features, _, labels = items()
     frame = pd.DataFrame(features, columns=["length", "age"])
@@ -223,6 +263,9 @@ def test_what_cannot_be_learned_says_why():
         clone(tuned).set_params(estimator=GaussianNB()).fit(features, ["low"] * 40)
     with pytest.raises(BadOption, match="bias cannot be decoded"):
         clone(tuned).set_params(metric="bias").fit(features, labels)
+    for name in ("rps", "ece(bins=5)"):
+        with pytest.raises(UnknownMetric, match="is a metric of probabilities, and a metric of la"):
+            clone(tuned).set_params(metric=name).fit(features, labels)
     with pytest.raises(BadOption, match="There is no recalibration 'temp'"):
         clone(tuned).set_params(recalibration="temp").fit(features, labels)
     with pytest.raises(ValueError, match="Unknown label type"):  # as scikit-learn has it

@@ -85,8 +85,9 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Fit the estimator to all items, and learn from its out-of-fold outputs.
 
-        Weights are those of the estimator, if it takes any, and of what is learned. `fit_params` go
-        to the estimator or, with metadata routing, where they were requested.
+        Weights are those of the estimator, if it takes any, and of what is learned, but for
+        prediction sets. `fit_params` go to the estimator or, with metadata routing, where they were
+        requested.
         """
         features, labels = indexable(X, y)
         scale = resolve_scale(self.scale, labels)
@@ -181,8 +182,8 @@ class _OutOfFoldClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if weights is None or has_fit_parameter(self.estimator, "sample_weight"):
             return weighted, {}
         warnings.warn(
-            f"{type(self.estimator).__name__} takes no sample_weight: only what is learned from "
-            "its out-of-fold outputs is weighted. Metadata routing reaches the steps of pipelines.",
+            f"{type(self.estimator).__name__} takes no sample_weight: it is fitted without. "
+            "Metadata routing reaches the steps of pipelines.",
             stacklevel=3,
         )
         return given, {}
@@ -390,10 +391,6 @@ class ConformalClassifierCV(_ProbabilisticClassifier):
         self.per_level = per_level
         self.cv = cv
         self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # type: ignore[override] # noqa: N803 - scikit-learn's name
-        """Fit the estimator to all items, and learn thresholds from out-of-fold probabilities."""
-        return super().fit(X, y, None, **fit_params)
 
     def predict_sets(self, X: Any) -> PredictionSets:  # noqa: N803 - scikit-learn's name
         """Return the prediction set of each row."""
