@@ -5,7 +5,7 @@ import re
 import unicodedata
 
 import pytest
-from page_browser import PHONE
+from page_browser import PHONE, WIDE
 from result_examples import FURTHER_REPORTS, MAKERS
 
 SLOW = pytest.mark.slow
@@ -28,12 +28,19 @@ const only = arguments[0];
 return axe.run(document, only.length ? { runOnly: only } : {}).then((found) => found.violations.map(
   (rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]));
 """
+# How many shapes the charts have, and those that are not displayed where their view is.
+FIND_UNSEEN = """
+const shapes = [...document.querySelectorAll('svg :is(rect,path,circle,text)')]
+  .filter((x) => !x.closest('[hidden]'));
+const unseen = shapes.filter((x) => !x.checkVisibility({ opacityProperty: true }));
+return [shapes.length, unseen.map((x) => x.outerHTML.slice(0, 200))];
+"""
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_page_logs_nothing_asks_for_nothing_and_fits_the_screen(name, browser, list_pages):
     for page in list_pages(name):
-        for width in (1280, PHONE):
+        for width in (WIDE, PHONE):
             browser.open(page, width=width)
             assert browser.run("return document.documentElement.scrollWidth") <= width, page
             assert browser.list_messages() == []
@@ -44,9 +51,10 @@ def test_a_page_logs_nothing_asks_for_nothing_and_fits_the_screen(name, browser,
 @pytest.mark.parametrize("name", SEARCHED)
 def test_axe_finds_nothing_serious(name, browser, list_pages, axe):
     for page in list_pages(name):
-        browser.open(page)
-        browser.run(axe)
-        assert find_serious(browser) == [], page
+        for width in (WIDE, PHONE):
+            browser.open(page, width=width)
+            browser.run(axe)
+            assert find_serious(browser) == [], (page, width)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +87,24 @@ def test_all_sections_are_printed_and_no_control(name, browser, list_pages):
         browser.open(page, theme="dark")
         shown = browser.run(
             "return [...document.querySelectorAll('h1,h2,h3,caption,.verdict,figcaption p,li')]"
-            ".filter((x) => !x.closest('.bar,#what-if,[hidden]')).map((x) => x.textContent)"
+            ".filter((x) => !x.closest('.top-bar,#what-if,[hidden]')).map((x) => x.textContent)"
         )
         reader = pypdf.PdfReader(io.BytesIO(browser.print_page()))
         printed = "".join(sheet.extract_text() for sheet in reader.pages)
         assert {"Verdict", "Charts", "Tables", "Notes"} <= {*shown}
         assert [text for text in shown if bare(text) not in bare(printed)] == []
         assert "Download" not in printed
+
+
+@pytest.mark.parametrize("name", ["calibration", *PRINTED])
+def test_all_marks_are_printed(name, browser, list_pages):
+    for page in list_pages(name):
+        browser.open(page)
+        browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+        marks, unseen = browser.run(FIND_UNSEEN)
+        assert marks > 0
+        assert unseen == [], page
+
 
 
 def bare(text):

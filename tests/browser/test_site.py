@@ -39,13 +39,14 @@ def test_a_page_of_a_site_logs_nothing_stays_in_it_and_fits_the_screen(name, bro
 
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious_in_a_site(name, browser, site, axe):
-    browser.open(site / name)
-    browser.run(axe)
-    found = browser.run(
-        "return axe.run(document, { iframes: false }).then((x) => x.violations.map("
-        "(rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))"
-    )
-    assert [x for x in found if x[0] in {"serious", "critical"}] == []
+    for width in (WIDE, 320):
+        browser.open(site / name, width=width)
+        browser.run(axe)
+        found = browser.run(
+            "return axe.run(document, { iframes: false }).then((x) => x.violations.map("
+            "(rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))"
+        )
+        assert [x for x in found if x[0] in {"serious", "critical"}] == [], width
 
 
 READ = """

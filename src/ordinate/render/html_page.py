@@ -164,7 +164,7 @@ def _render_header(
     choosers = "\n".join(render_chooser(kind, names) for kind, names in choices.items())
     return (
         f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
-        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
+        f'<div class="top-bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
         f'{choosers}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
 
@@ -317,7 +317,7 @@ value="1"></label></form>
 <button id="reset" type="button" disabled>Reset</button></p>
 <p id="moved" role="status"></p>
 </div>
-<div class="table plain">
+<div class="table plain" tabindex="0" role="region" aria-label="Metrics, what if">
 <table id="what-if-metrics"><caption>Metrics</caption>
 <thead><tr><th scope="col">metric</th><th scope="col" class="n">report</th>\
 <th scope="col" class="n">what if</th><th scope="col" class="n">change</th>\

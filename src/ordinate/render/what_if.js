@@ -231,7 +231,7 @@ function prepareWhatIf() {
   writeMetrics();
   rove(table, "#cells button");
   section.hidden = false;
-  find('.bar a[href="#what-if"]').parentElement.hidden = false;
+  find('.top-bar a[href="#what-if"]').parentElement.hidden = false;
 }
 
 prepareWhatIf();
