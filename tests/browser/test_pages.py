@@ -106,7 +106,6 @@ def test_all_marks_are_printed(name, browser, list_pages):
         assert unseen == [], page
 
 
-
 def bare(text):
     """Return a text without spaces and signs, and with ligatures as letters."""
     return re.sub(r"\W", "", unicodedata.normalize("NFKC", text))
