@@ -65,6 +65,16 @@ def test_differences_are_from_the_best_system(result):
             assert (point.x, point.low, point.high) == (-pair.difference, -pair.high, -pair.low)
 
 
+def test_a_system_that_is_called_system_is_told_from_the_others():
+    gold, systems = make_systems(4)
+    systems = dict(zip(("system", "a", "b", "c"), systems.values(), strict=True))
+    found = ordinate.compare(gold, systems, scale="cefr", metrics="mae", against="system")
+    chart = found.get_chart("differences")
+    assert chart.series == ("other systems", "system")
+    kinds = {type(mark): mark.series for mark in chart.list_marks()}
+    assert kinds == {Point: "other systems", Rule: "system"}
+
+
 def test_differences_are_from_the_system_that_was_named():
     gold, systems = make_systems(4)
     found = ordinate.compare(

@@ -46,9 +46,14 @@ class ForestPlot:
     @property
     def series(self) -> tuple[str, ...]:
         """The entries of the legend: none where all rows are of one kind and there are no lines."""
-        found = tuple(dict.fromkeys(row.series or self.noun for row in self.shown))
+        found = tuple(dict.fromkeys(row.series or self.row_series for row in self.shown))
         found += tuple(self._list_references())
         return found if len(found) > 1 else ()
+
+    @property
+    def row_series(self) -> str:
+        """What rows are called in the legend: a line may have the name of the noun, say a model."""
+        return f"other {self.noun}s" if self.noun in self.references else self.noun
 
     def make_chart(
         self,
@@ -113,7 +118,7 @@ class ForestPlot:
                 row.name,
                 row.estimate.low,
                 row.estimate.high,
-                series=row.series or self.noun,
+                series=row.series or self.row_series,
                 detail=self.describe_row(row),
             )
             for row in self.shown
