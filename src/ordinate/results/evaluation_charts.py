@@ -29,7 +29,8 @@ def chart_evaluation(result: "Evaluation") -> Iterator[Chart]:
         yield chart_confusion(result)
         yield chart_row_shares(result)
         yield from chart_cell_costs(result)
-        yield chart_distances(result)
+    yield chart_distances(result)
+    if len(result.confusion_matrix.scale) <= MOST_LEVELS:
         yield chart_levels(result)
     if result.by:
         yield from chart_subgroups(result)
@@ -207,10 +208,21 @@ def chart_distances(result: "Evaluation") -> Chart:
     return Chart(
         "distances",
         "Signed distance from gold",
-        "The share of items by how many levels their prediction lies above gold or below it.",
+        "The share of items by how many levels their prediction lies above gold or below it."
+        + _describe_undrawn(size),
         Axis("levels above gold", "ordered", tuple(str(bar.x) for bar in bars)),
         Axis("share of items", low=0.0),
         (Panel(bars),),
+    )
+
+
+def _describe_undrawn(size: int) -> str:
+    """Say which views a scale of many levels does not have."""
+    if size <= MOST_LEVELS:
+        return ""
+    return (
+        f" The confusion matrix and the levels are in tables only: {size:,} levels are more than "
+        f"the {MOST_LEVELS} that can be told apart in a chart."
     )
 
 
