@@ -48,6 +48,24 @@ def test_a_page_logs_nothing_asks_for_nothing_and_fits_the_screen(name, browser,
             assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
 
 
+SCROLLED = """
+return [...document.querySelectorAll('.drawing')].filter((x) => x.offsetParent
+  && x.scrollWidth > x.clientWidth).map((x) => x.closest('figure').dataset.name);
+"""
+
+
+@pytest.mark.parametrize("name", ["evaluation", "comparison", "regression", "calibration"])
+def test_a_phone_shows_whole_charts_and_leads_to_sections(name, browser, list_pages):
+    for page in list_pages(name):
+        browser.open(page, width=PHONE)
+        assert browser.run(SCROLLED) == [], page
+        assert browser.run("return document.querySelector('.top-bar nav a').offsetParent !== null")
+        drawn = "return document.querySelector('.drawing svg').viewBox.baseVal.width"
+        narrow = browser.run(drawn)
+        browser.open(page)
+        assert browser.run(drawn) > narrow
+
+
 @pytest.mark.parametrize("name", SEARCHED)
 def test_axe_finds_nothing_serious(name, browser, list_pages, axe):
     for page in list_pages(name):

@@ -219,11 +219,15 @@ def _render_charts(charts: Sequence[Chart], choices: Choices) -> str:
 
 
 def _render_figure(chart: Chart) -> str:
+    """Return a chart with what it shows; a phone has a drawing of its own."""
     name = "-".join(filter(None, (chart.name, chart.variant)))
+    narrow = svg.render_narrow_drawing(chart)
     return (
         f'<figure data-name="{escape_text(name)}">\n<figcaption>\n'
         f"{render_text(chart.title, 'h3')}\n{render_text(chart.description)}\n</figcaption>\n"
-        f'<div class="drawing">{svg.render_drawing(chart)}</div>\n</figure>'
+        f'<div class="drawing">{svg.render_drawing(chart)}</div>\n'
+        + (f"<template>{narrow}</template>\n" if narrow else "")
+        + "</figure>"
     )
 
 

@@ -203,18 +203,32 @@ function writeDrawing(chart) {
   return new XMLSerializer().serializeToString(copy);
 }
 
+const phone = matchMedia("screen and (max-width: 40rem)");
+
+// Of two drawings, the one that fits the screen is shown; the first is for wide ones.
+function showFitting(figure, drawings) {
+  const show = () => find(".drawing", figure).replaceChildren(drawings[Number(phone.matches)]);
+  phone.addEventListener("change", show);
+  show();
+}
+
 function prepareFigures(root) {
   for (const figure of findAll("figure", root)) {
+    const narrow = find("template", figure);
+    const wide = find("svg", figure);
+    const drawings = narrow ? [wide, narrow.content.firstElementChild] : [wide];
     const button = create("button", { type: "button" }, "Download SVG");
     button.setAttribute("aria-label", `Download SVG: ${find("h3", figure).textContent.slice(0, 99)}`);
     button.addEventListener("click", () => {
-      const drawing = writeDrawing(find("svg", figure));
+      const drawing = writeDrawing(wide);
       download(nameFile(figure.dataset.name, ".svg"), "image/svg+xml", drawing);
     });
     figure.append(create("div", { class: "tools" }, button));
-    const chart = find("svg", figure);
-    labelByTitle(chart, find(".mark", chart) ? "group" : "img");
-    rove(chart, ".mark");
+    for (const chart of drawings) {
+      labelByTitle(chart, find(".mark", chart) ? "group" : "img");
+      rove(chart, ".mark");
+    }
+    if (narrow) showFitting(figure, drawings);
   }
 }
 
