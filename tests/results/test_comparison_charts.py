@@ -54,6 +54,12 @@ def test_the_leaderboard_has_values_ranks_and_both_intervals(result, metric):
     }
 
 
+def test_differences_say_what_verdicts_are_by(result):
+    test = result.leaderboards["mae"].test.method
+    assert test.startswith("randomisation")
+    assert f"Verdicts are by {test}:" in result.get_chart("differences", "mae").description
+
+
 def test_differences_are_from_the_best_system(result):
     board, chart = result.leaderboards["mae"], result.get_chart("differences", "mae")
     best = board.standings[0].system
