@@ -117,7 +117,7 @@ def test_two_systems_and_very_many_have_no_matrix():
     )
     for found in (two, many):
         assert "significance" not in {chart.name for chart in found.list_charts()}
-    assert "The first 60 of 61 are shown." in many.get_chart("leaderboard").description
+    assert "The first 60 of 61 rows are shown." in many.get_chart("leaderboard").description
 
 
 def test_rankings_are_the_ranks_under_each_metric(result):

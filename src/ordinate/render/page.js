@@ -235,7 +235,8 @@ function prepareFigures(root) {
 // --- tables -------------------------------------------------------------------------------------
 
 const LEADING_NUMBER = /^[<>]?\s*[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?/i;
-const PLAIN_NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const NUMBER = String.raw`[-+]?(?:[\d,]+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?`;
+const HARMLESS = new RegExp(String.raw`^${NUMBER}(?: to ${NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?$`);
 const FEWEST_FILTERED = 8; // rows
 
 function readNumber(text) {
@@ -243,9 +244,9 @@ function readNumber(text) {
   return found ? Number(found[0].replace(/[<>,\s]/g, "")) : NaN;
 }
 
-// What a spreadsheet would take for a formula is kept a text.
+// What a spreadsheet would take for a formula is kept a text, as in csv_records.py.
 function writeField(text) {
-  const formula = /^[=+\-@\t\r]/.test(text) && !PLAIN_NUMBER.test(text);
+  const formula = /^[=+\-@\t\r]/.test(text) && !HARMLESS.test(text);
   const field = formula ? `'${text}` : text;
   return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

@@ -13,6 +13,7 @@ from unicodedata import east_asian_width
 from ordinate.errors import replace_control_characters
 from ordinate.render.charts import (
     COLOURS,
+    DARKEST_FOR_BLACK,
     OTHER_SHADE,
     SHADE,
     SHAPES,
@@ -46,14 +47,15 @@ LEAST_STEP = 14.0  # between labels that are turned
 NUMERIC_HEIGHT = 250.0
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
+PALEST_FOR_BLACK = {False: 0.59, True: 0.57}  # on dark paper, as `DARKEST_FOR_BLACK` on light
 LEGEND_ROW = 20.0
 LIGHT = (
-    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-half:var(--ink);"
+    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-pale:#000;--on-full:#fff;"
     f"--shade:{SHADE};--other:{OTHER_SHADE};"
     + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
 )
 DARK = (
-    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-half:var(--paper);"
+    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-pale:#fff;--on-full:#000;"
     "--shade:#6cb6ee;--other:#f0a35e;"
     "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9;"
 )
@@ -75,8 +77,9 @@ max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
 .ordinate-chart .strong{font-weight:600}
-.ordinate-chart .on{fill:var(--paper)}
-.ordinate-chart .on-half{fill:var(--on-half)}
+.ordinate-chart .on-pale{fill:var(--on-pale)}
+.ordinate-chart .on-half{fill:#000}
+.ordinate-chart .on-full{fill:var(--on-full)}
 .ordinate-chart .grid{stroke:var(--grid);fill:none}
 .ordinate-chart .more{fill:var(--shade)}
 .ordinate-chart .less{fill:var(--other)}
@@ -381,9 +384,15 @@ def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
         f"{_style_shade(shade)}/>"
     )
     text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
-    # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
-    style = "on" if abs(shade) > 0.72 else "on-half" if abs(shade) > 0.58 else ""
+    style = _choose_text_style(shade)
     return _wrap(mark.detail, box + (_draw_text(x, y + 4, text, style, "middle") if text else ""))
+
+
+def _choose_text_style(shade: float) -> str:
+    """Return the style of a text on a cell: its contrast is at least 4.5, in light and in dark."""
+    if abs(shade) > DARKEST_FOR_BLACK[shade < 0]:
+        return "on-full"
+    return "on-half" if abs(shade) > PALEST_FOR_BLACK[shade < 0] else "on-pale"
 
 
 def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:

@@ -167,8 +167,8 @@ class PairChart:
         ).make_chart(
             "differences",
             f"Differences from one {self.noun} by {name}",
-            f"Each {self.noun} less the one at 0, with the interval of the difference. Verdicts are "
-            f"by {self.test}: they may differ from what an interval suggests.",
+            f"Each {self.noun} less the one at 0, with the interval of the difference. Verdicts "
+            f"are by {self.test}: they may differ from what an interval suggests.",
             variant=name,
         )
 

@@ -144,7 +144,7 @@ def _chart_cells(
             row,
             float(values[i, j]),
             texts[i][j],
-            f"gold {row}, predicted {column}: {_format_weight(matrix.weights[i, j])} items, "
+            f"gold {row}, predicted {column}: {_format_items(matrix.weights[i, j])}, "
             f"{format_percent(shares[i, j])} of gold {row}"
             + (f", {shades} {texts[i][j]}" if variant and texts[i][j] else ""),
         )
@@ -181,6 +181,10 @@ def _compute_row_shares(result: "Evaluation") -> np.ndarray:
     weights = result.confusion_matrix.weights
     totals = weights.sum(axis=1, keepdims=True)
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), np.nan)
+
+
+def _format_items(weight: float) -> str:
+    return "1 item" if weight == 1 else f"{_format_weight(weight)} items"
 
 
 def _format_weight(value: float) -> str:

@@ -70,7 +70,7 @@ class ForestPlot:
         points = (mark for panel in panels for mark in panel.marks if isinstance(mark, Point))
         rows = tuple(dict.fromkeys(str(point.y) for point in points))
         count = len(self._list_known())
-        first = f" The first {MOST_ROWS} of {count:,} are shown."
+        first = f" The first {MOST_ROWS} of {count:,} rows are shown."
         return Chart(
             name,
             title,

@@ -325,7 +325,9 @@ def _make_metrics_grids(result: "Comparison") -> list[Grid]:
         header = ("system", *(board.metric.expression for board in part))
         letters = " with their compact letter display" if any(map(_has_letters, part)) else ""
         grids.append(Grid(f"Values{letters}", header, tuple(rows)))
-    return grids
+    if len(grids) == 1:
+        return grids
+    return [replace(x, title=f"{x.title}, {k} of {len(grids)}") for k, x in enumerate(grids, 1)]
 
 
 def _describe_uncertainty(result: "Comparison") -> list[str]:
