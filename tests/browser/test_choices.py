@@ -57,6 +57,8 @@ def test_another_metric_changes_sentence_leaderboard_pairs_and_tables(browser, c
         choose("metric", metric)
         verdict = browser.run(SHOWN + "return texts('.verdict')")
         assert verdict == [result.document().verdicts[metric]]
+        about = result.leaderboards[metric].metric.title
+        assert browser.run(SHOWN + "return texts('.about')") == [f"{metric}: {about}"]
         titles = browser.run(SHOWN + "return texts('.views h3')")
         expected = [x.title for x in result.list_charts() if x.variant in {"", metric}]
         assert titles == expected

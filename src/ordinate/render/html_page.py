@@ -134,7 +134,8 @@ def _render_head(document: Document, script: str, policy: str = "") -> str:
         f"default-src 'none';{policy} style-src {_hash(page)} {_hash(svg.STYLE)}; "
         f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    title = document.title[: LONGEST_TITLE - 1] + "…" * (len(document.title) >= LONGEST_TITLE)
+    title = ": ".join(filter(None, [document.source, document.title]))
+    title = title[: LONGEST_TITLE - 1] + "…" * (len(title) >= LONGEST_TITLE)
     return "\n".join(
         [
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -202,8 +203,16 @@ def _list_choices(document: Document, charts: Sequence[Chart]) -> Choices:
 
 
 def _render_verdict(document: Document, choices: Choices) -> str:
+    """Return what is answered by each metric, and what that measures."""
     verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
-    written = {name: render_text(x, kind="verdict") for name, x in verdicts.items() if x}
+    first = next(iter(document.verdicts), "")
+    written = {}
+    for name, verdict in verdicts.items():
+        metric = name or first
+        about = document.metric_titles.get(metric, "")
+        if verdict:
+            more = render_text(f"{metric}: {about}", kind="about") if about else ""
+            written[name] = "\n".join(filter(None, [render_text(verdict, kind="verdict"), more]))
     return render_variants(written, METRIC, choices) if written else ""
 
 

@@ -72,6 +72,8 @@ def describe_evaluation(result: "Evaluation") -> Document:
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
+        source=result.origin.name_tab(result.origin.predicted),
+        metric_titles={name: score.metric.title for name, score in result.metrics.items()},
     )
 
 

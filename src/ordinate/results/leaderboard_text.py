@@ -62,6 +62,8 @@ def describe_comparison(result: "Comparison") -> Document:
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
         notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+        source=result.origin.name_tab(),
+        metric_titles={name: x.metric.title for name, x in result.leaderboards.items()},
     )
 
 

@@ -76,6 +76,8 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         verdict=_state_metric(result, result.selected[0]),
         verdicts={m.expression: _state_metric(result, m) for m in result.selected},
         notes=tuple(notes),
+        source=result.origin.name_tab(result.origin.predicted),
+        metric_titles={m.expression: m.title for m in result.selected},
     ).answer_first()
 
 
