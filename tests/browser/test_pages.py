@@ -3,10 +3,14 @@
 import io
 import re
 import unicodedata
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from page_browser import PHONE, WIDE
 from result_examples import FURTHER_REPORTS, MAKERS
+
+import ordinate
 
 SLOW = pytest.mark.slow
 HEAVY = {"many levels", "searches"}  # very many cells, and models that are fitted
@@ -64,6 +68,26 @@ def test_a_phone_shows_whole_charts_and_leads_to_sections(name, browser, list_pa
         narrow = browser.run(drawn)
         browser.open(page)
         assert browser.run(drawn) > narrow
+
+
+TITLES = """
+const boxes = [...document.querySelectorAll('.drawing text.strong')]
+  .map((x) => [x.getBoundingClientRect(), x.closest('svg').getBoundingClientRect()]);
+return boxes.map(([box, whole]) => [box.top, box.left, box.right, whole.right]);
+"""
+
+
+def test_titles_of_panels_neither_touch_nor_leave_the_chart(browser, make_page):
+    target = np.linspace(0.0, 100.0, 40)
+    metrics = "rmse,median_absolute_error,max_error,relative_accuracy,mae"
+    result = ordinate.evaluate_regression(target, target[::-1] + 9.0, metrics)
+    browser.open(make_page("long metrics", result))
+    titles = sorted(browser.run(TITLES))
+    assert len(titles) > 3
+    for *_, right, whole in titles:
+        assert right <= whole
+    for (top, _, right, _), (next_top, left, *_) in pairwise(titles):
+        assert next_top > top or left > right + 5
 
 
 @pytest.mark.parametrize("name", SEARCHED)

@@ -47,6 +47,7 @@ LEAST_STEP = 14.0  # between labels that are turned
 NUMERIC_HEIGHT = 250.0
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
+BOLD = 1.15  # width of a bold letter beside that of a usual one
 PALEST_FOR_BLACK = {False: 0.59, True: 0.57}  # on dark paper, as `DARKEST_FOR_BLACK` on light
 LEGEND_ROW = 20.0
 LIGHT = (
@@ -288,7 +289,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = _shorten_to_width(panel.title, frame.width + EDGE)
+        title = _shorten_to_width(panel.title, (frame.width + EDGE) / BOLD)
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [

@@ -226,7 +226,7 @@ def _describe_undrawn(size: int) -> str:
         return ""
     return (
         f" The confusion matrix and the levels are in tables only: {size:,} levels are more than "
-        f"the {MOST_LEVELS} that can be told apart in a chart."
+        f"the {MOST_LEVELS} that a chart has room for."
     )
 
 
