@@ -18,7 +18,7 @@ def site(tmp_path_factory):
     save_report(evaluate(SHIFTED), home / "reports" / "first.json")
     save_report(evaluate(GOLD[::-1]), home / "reports" / ("long" * 40 + ".json"), 1)
     compared = ordinate.compare(
-        GOLD, {"good": SHIFTED, "x" * 300: GOLD}, "cefr", metrics="mae,accuracy", resamples=100
+        GOLD, {"good": SHIFTED, "x" * 200: GOLD}, "cefr", metrics="mae,accuracy", resamples=100
     )
     save_report(compared, home / "reports" / "second.html", 2)
     (home / "reports" / "broken.json").write_text('{"schema": 1')
@@ -39,7 +39,7 @@ def test_a_page_of_a_site_logs_nothing_stays_in_it_and_fits_the_screen(name, bro
 
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious_in_a_site(name, browser, site, axe):
-    for width in (WIDE, 320):
+    for width in (WIDE, PHONE):
         browser.open(site / name, width=width)
         browser.run(axe)
         found = browser.run(
@@ -47,6 +47,31 @@ def test_axe_finds_nothing_serious_in_a_site(name, browser, site, axe):
             "(rule) => [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))"
         )
         assert [x for x in found if x[0] in {"serious", "critical"}] == [], width
+
+
+CHOOSE = """
+const select = document.getElementById(arguments[0]);
+select.value = arguments[1];
+select.dispatchEvent(new Event('change'));
+"""
+
+
+def test_a_wide_table_of_two_reports_is_scrolled_by_keyboard(browser, site, axe):
+    browser.open(site / "compare.html", width=PHONE)
+    listed = json.loads(browser.run("return document.querySelector('#reports').textContent"))
+    wide = [report["path"] for report in listed].index("second.html")
+    for name in ("first", "second"):
+        browser.run(CHOOSE, name, str(wide))
+    browser.run(axe)
+    assert browser.run(
+        "const box = document.querySelector('#differences').closest('.table');"
+        "return box.scrollWidth > box.clientWidth"
+    )
+    found = browser.run(
+        "return axe.run(document, { iframes: false, runOnly: ['scrollable-region-focusable'] })"
+        ".then((x) => x.violations.map((rule) => rule.nodes.map((node) => node.html)))"
+    )
+    assert found == []
 
 
 READ = """
@@ -62,12 +87,7 @@ def test_two_reports_are_chosen_compared_and_shown(browser, site):
     paths = [report["path"] for report in listed]
     first, second = paths.index("first.json"), paths.index("long" * 40 + ".json")
     for name, k in (("first", first), ("second", second)):
-        browser.run(
-            "const select = document.getElementById(arguments[0]); select.value = arguments[1];"
-            "select.dispatchEvent(new Event('change'));",
-            name,
-            str(k),
-        )
+        browser.run(CHOOSE, name, str(k))
     rows, address, frames = browser.run(READ)
     values = [{x["metric"]: x["value"] for x in listed[k]["values"]} for k in (first, second)]
     assert len(rows) == len(values[0])
