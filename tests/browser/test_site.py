@@ -18,7 +18,7 @@ def site(tmp_path_factory):
     save_report(evaluate(SHIFTED), home / "reports" / "first.json")
     save_report(evaluate(GOLD[::-1]), home / "reports" / ("long" * 40 + ".json"), 1)
     compared = ordinate.compare(
-        GOLD, {"good": SHIFTED, "x" * 200: GOLD}, "cefr", metrics="mae,accuracy", resamples=100
+        GOLD, {"good": SHIFTED, "x" * 150: GOLD}, "cefr", metrics="mae,accuracy", resamples=100
     )
     save_report(compared, home / "reports" / "second.html", 2)
     (home / "reports" / "broken.json").write_text('{"schema": 1')
