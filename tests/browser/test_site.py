@@ -56,24 +56,6 @@ select.dispatchEvent(new Event('change'));
 """
 
 
-def test_a_wide_table_of_two_reports_is_scrolled_by_keyboard(browser, site, axe):
-    browser.open(site / "compare.html", width=PHONE)
-    listed = json.loads(browser.run("return document.querySelector('#reports').textContent"))
-    wide = [report["path"] for report in listed].index("second.html")
-    for name in ("first", "second"):
-        browser.run(CHOOSE, name, str(wide))
-    browser.run(axe)
-    assert browser.run(
-        "const box = document.querySelector('#differences').closest('.table');"
-        "return box.scrollWidth > box.clientWidth"
-    )
-    found = browser.run(
-        "return axe.run(document, { iframes: false, runOnly: ['scrollable-region-focusable'] })"
-        ".then((x) => x.violations.map((rule) => rule.nodes.map((node) => node.html)))"
-    )
-    assert found == []
-
-
 READ = """
 return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
   [...row.cells].map((cell) => cell.textContent)), location.hash,
