@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 LONGEST_VALUE = 300  # letters of a value that an error repeats
+# Within words of Persian and of Indian languages, and within emoji; they drive no terminal.
+JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 class OrdinateError(ValueError):
@@ -151,8 +153,14 @@ def hide_password(url: str) -> str:
 
 
 def replace_control_characters(text: str) -> str:
-    """Return a text on one line, without control characters, which could drive a terminal."""
+    r"""Return a text on one line, without control characters, which could drive a terminal.
+
+    >>> replace_control_characters("red\n\x1b[1m")
+    'red �[1m'
+    """
     if text.isprintable():
         return text
     spaced = (" " if letter.isspace() else letter for letter in text)
-    return "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in spaced)
+    return "".join(
+        x if x.isprintable() or x in JOINERS else "\N{REPLACEMENT CHARACTER}" for x in spaced
+    )

@@ -9,6 +9,7 @@ import pytest
 
 import ordinate
 from ordinate.examples import locate_example
+from ordinate.render.csv_records import escape_formula
 
 SYSTEMS = ("tfidf", "forest", "transformer", "ensemble")
 SVG = {"svg": "http://www.w3.org/2000/svg"}
@@ -56,6 +57,8 @@ def test_another_metric_changes_sentence_leaderboard_pairs_and_tables(browser, c
         choose("metric", metric)
         verdict = browser.run(SHOWN + "return texts('.verdict')")
         assert verdict == [result.document().verdicts[metric]]
+        about = result.leaderboards[metric].metric.title
+        assert browser.run(SHOWN + "return texts('.about')") == [f"{metric}: {about}"]
         titles = browser.run(SHOWN + "return texts('.views h3')")
         expected = [x.title for x in result.list_charts() if x.variant in {"", metric}]
         assert titles == expected
@@ -147,7 +150,12 @@ def test_a_table_is_downloaded_as_csv_and_a_chart_as_svg(browser, evaluation):
     browser.open(page)
     rows = list(csv.reader(io.StringIO(download(browser, "Download CSV: Metrics"))))
     assert [row[0] for row in rows] == ["metric", *result.metrics]
-    assert all(len(row) == len(rows[0]) for row in rows)
+    shown = browser.run(
+        "return [...document.querySelector('#tables table').rows]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent.trim()))"
+    )
+    assert rows == shown  # no number below 0 is taken for a formula
+    assert any(cell.startswith("-") for row in rows for cell in row)
     source = download(browser, "Download SVG: Confusion matrix")
     drawing = ET.fromstring(source)  # noqa: S314 - of our own making
     texts = [x.text for x in drawing.iterfind(".//svg:g[@class='mark']/svg:text", SVG)]
@@ -190,3 +198,18 @@ def test_the_page_is_dark_where_dark_is_preferred_and_where_it_is_chosen(browser
     browser.open(evaluation[1], theme="light")
     browser.run("document.querySelector('#theme').click()")
     assert browser.run(paper) == dark
+
+
+def test_what_a_spreadsheet_would_run_is_downloaded_as_a_text(browser, evaluation):
+    browser.open(evaluation[1])
+    texts = ["=1+1", "-1+cmd()", "@sum(1)", "+x", "-0.027 to 0.185", "-0.267 (B1)", "-1,000", "a"]
+    browser.run(
+        "const table = [...document.querySelectorAll('table')]"
+        ".find((x) => x.caption?.textContent === 'Subgroups');"
+        "[...table.tBodies[0].rows].slice(0, 8)"
+        ".forEach((row, k) => { row.cells[0].textContent = arguments[0][k]; })",
+        texts,
+    )
+    rows = list(csv.reader(io.StringIO(download(browser, "Download CSV: Subgroups"))))[1:]
+    assert [row[0] for row in rows[:8]] == [f"'{x}" for x in texts[:4]] + texts[4:]
+    assert [escape_formula(x) for x in texts] == [row[0] for row in rows[:8]]

@@ -6,7 +6,6 @@ from hostile_texts import HOSTILE_TEXTS
 from page_browser import PHONE, WIDE
 
 import ordinate
-from ordinate.errors import replace_control_characters
 from ordinate.render import svg
 from ordinate.results import Evaluation, Origin
 from ordinate.summaries import ConfusionMatrix
@@ -68,7 +67,8 @@ def test_texts_are_shown_on_a_page_that_runs_none_of_them(place, browser, make_p
     said = "".join(browser.run("return document.body.textContent").split())
     texts = HOSTILE_TEXTS[:5] if place == "models" else HOSTILE_TEXTS
     for text in texts:
-        assert "".join(replace_control_characters(text).split()) in said
+        shown = text.replace("\x1b", "\ufffd").replace("\u202e", "\ufffd")
+        assert "".join(shown.split()) in said
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -1,5 +1,6 @@
 """Texts that data may have, and that every report must show as texts."""
 
+JOINERS = "\u200c\u200d"  # which drive nothing, and without which words and emoji fall apart
 HOSTILE_TEXTS = [
     "<script>alert(1)</script>",
     "</script><script>alert(2)</script>",
@@ -10,6 +11,12 @@ HOSTILE_TEXTS = [
     "\"double\" and 'single' `quotes`",
     "😀👩‍👩‍👧",
     "עברית مرحبا",
+    "می\u200cخواهم क्\u200dष",
     "\u202eright to left",
     "x" * 10_000,
 ]
+
+
+def is_harmless(text):
+    """Say whether nothing in a text can drive a terminal."""
+    return all(letter.isprintable() or letter in JOINERS for letter in text)

@@ -8,6 +8,7 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
+from text_contrast import compute_contrast, lay_over, read_variables
 
 from ordinate.render import svg
 from ordinate.render.charts import (
@@ -222,3 +223,18 @@ def test_the_legend_says_what_shades_stand_for():
         ("more", "0.06"),
         ("more", "1.00"),
     ]
+
+
+@pytest.mark.parametrize("theme", [svg.LIGHT, svg.DARK])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_text_of_every_cell_can_be_read(theme, sign):
+    colours = read_variables(theme) | {"on-half": "#000"}
+    ordered = Axis("", "ordered", ("a", "b"))
+    for k in range(1001):
+        chart = make_chart(Cell("a", "b", sign * k / 1000, "0"), x=ordered, y=ordered)
+        drawing = read_drawing(chart)
+        box = drawing.find(f".//{SVG}rect")
+        (text,) = (x for x in drawing.iter(f"{SVG}text") if x.text == "0")
+        fill = colours["shade" if box.get("class") == "more" else "other"]
+        shown = lay_over(fill, float(box.get("fill-opacity")), colours["paper"])
+        assert compute_contrast(shown, colours[text.get("class")]) >= 4.5, k

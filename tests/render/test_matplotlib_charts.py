@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from drawn_charts import compare_with_chart
 from hostile_texts import HOSTILE_TEXTS
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from text_contrast import compute_contrast
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
 from ordinate.render.charts import COLOURS, Axis, Bar, Cell, Chart, Line, Panel, Point, Rule, Text
-from ordinate.render.matplotlib_charts import draw
+from ordinate.render.matplotlib_charts import SHADES, draw
 
 LEVELS = ("low", "mid", "high")
 ORDERED = Axis("level", "ordered", LEVELS)
@@ -339,3 +341,19 @@ def test_many_levels_are_drawn_without_their_numbers_and_with_some_of_their_labe
     compare_with_chart(display)
     assert not display.ax_.texts
     assert np.ma.count(display.ax_.collections[0].get_array()) == 60
+
+
+def test_the_text_of_every_cell_can_be_read():
+    axis = Axis("", "ordered", ("a", "b"))
+    for k in range(-50, 51):
+        display = draw(make_chart([Cell("a", "b", k / 50, "0")], axis, axis))
+        (text,) = (x for x in display.ax_.texts if x.get_text() == "0")
+        assert compute_contrast([*SHADES((k / 50 + 1) / 2)[:3]], to_hex(text.get_color())) >= 4.5
+
+
+def test_a_rank_has_a_tick_where_there_are_few():
+    ranks = Axis("rank", low=0.5, high=4.5, integer=True)
+    rows = Axis("system", "ordered", ("a", "b"))
+    panels = (Panel((Point(0.5, "a"),)), Panel((Point(1.0, "a"), Point(4.0, "b")), x=ranks))
+    display = draw(Chart("v", "t", "d", Axis(), rows, panels, columns=2))
+    assert [float(x) for x in display.ax_[1].get_xticks()] == [1.0, 2.0, 3.0, 4.0]

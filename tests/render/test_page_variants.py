@@ -1,14 +1,20 @@
 """Variants of a page wait compressed; what is unpacked is what was written."""
 
 import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
 
 import ordinate
+from ordinate.metrics import list_metrics
 from ordinate.render import render
 from ordinate.render.html import escape_text
 from ordinate.render.page_variants import PACKED, render_variants, unpack_variants
 
 ELEMENTS = {"mae": "<p>0.1</p>", "bias(a=1)": "<p>é 0.2</p>", "<i>": "<p>0.3</p>"}
 LARGEST_EVALUATION = 250_000  # bytes
+LARGEST_COMPARISON = 3_000_000  # of 50 systems by 20 metrics
 
 
 def test_the_first_variant_stands_in_the_page_and_the_others_are_unpacked():
@@ -47,6 +53,56 @@ def test_a_page_has_every_chart_and_every_verdict_once_it_is_unpacked():
     for verdict in result.document().verdicts.values():
         assert escape_text(verdict) in unpacked
     assert len(page.encode()) < LARGEST_EVALUATION
+
+
+def disturb(board, metric, rng):
+    """Return a leaderboard as one by another metric: with names in another order, other numbers."""
+    systems = [standing.system for standing in board.standings]
+    names = dict(zip(systems, rng.permutation(systems).tolist(), strict=True))
+
+    def move(one, *fields):
+        return {name: getattr(one, name) + rng.normal(0, 0.01) for name in fields}
+
+    return replace(
+        board,
+        metric=metric,
+        standings=tuple(
+            replace(
+                x,
+                system=names[x.system],
+                estimate=replace(x.estimate, **move(x.estimate, "value", "low", "high")),
+            )
+            for x in board.standings
+        ),
+        pairs=tuple(
+            replace(
+                x,
+                first=names[x.first],
+                second=names[x.second],
+                p=rng.random(),
+                p_adjusted=rng.random(),
+                **move(x, "difference", "low", "high"),
+            )
+            for x in board.pairs
+        ),
+    )
+
+
+@pytest.mark.slow
+def test_the_page_of_50_systems_20_metrics_and_12_levels_is_not_too_large():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 12, 300)
+    systems = {
+        f"system {k}": np.clip(np.rint(gold + rng.normal(0, 0.5 + k / 20, 300)), 0, 11)
+        for k in range(50)
+    }
+    found = ordinate.compare(gold, systems, range(12), metrics="mae", resamples=100)
+    board = found.leaderboards["mae"]
+    metrics = [x for x in list_metrics() if not x.required][:20]
+    boards = {x.expression: disturb(board, x, rng) for x in metrics}
+    page = render(replace(found, leaderboards=boards), "html")
+    assert len(boards) == 20
+    assert len(page.encode()) < LARGEST_COMPARISON
 
 
 def test_variants_of_a_whole_page_are_unpacked_up_to_a_size(monkeypatch):

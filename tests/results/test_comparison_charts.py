@@ -54,6 +54,12 @@ def test_the_leaderboard_has_values_ranks_and_both_intervals(result, metric):
     }
 
 
+def test_differences_say_what_verdicts_are_by(result):
+    test = result.leaderboards["mae"].test.method
+    assert test.startswith("randomisation")
+    assert f"Verdicts are by {test}:" in result.get_chart("differences", "mae").description
+
+
 def test_differences_are_from_the_best_system(result):
     board, chart = result.leaderboards["mae"], result.get_chart("differences", "mae")
     best = board.standings[0].system
@@ -63,6 +69,16 @@ def test_differences_are_from_the_best_system(result):
         if pair.first == best:
             point = points[pair.second]
             assert (point.x, point.low, point.high) == (-pair.difference, -pair.high, -pair.low)
+
+
+def test_a_system_that_is_called_system_is_told_from_the_others():
+    gold, systems = make_systems(4)
+    systems = dict(zip(("system", "a", "b", "c"), systems.values(), strict=True))
+    found = ordinate.compare(gold, systems, scale="cefr", metrics="mae", against="system")
+    chart = found.get_chart("differences")
+    assert chart.series == ("other systems", "system")
+    kinds = {type(mark): mark.series for mark in chart.list_marks()}
+    assert kinds == {Point: "other systems", Rule: "system"}
 
 
 def test_differences_are_from_the_system_that_was_named():
@@ -101,7 +117,7 @@ def test_two_systems_and_very_many_have_no_matrix():
     )
     for found in (two, many):
         assert "significance" not in {chart.name for chart in found.list_charts()}
-    assert "The first 60 of 61 are shown." in many.get_chart("leaderboard").description
+    assert "The first 60 of 61 rows are shown." in many.get_chart("leaderboard").description
 
 
 def test_rankings_are_the_ranks_under_each_metric(result):

@@ -250,3 +250,11 @@ def test_progress_goes_from_nothing_to_the_end():
     Comparison.from_panel(panel, "mae", ComparisonSettings(resamples=DRAWS), progress=said.append)
     assert said == sorted(said)
     assert 0 < said[0] < said[-1] <= 1
+
+
+def test_tables_of_several_metrics_have_titles_of_their_own():
+    found = compared(GOLD, SYSTEMS, metrics="mae,accuracy,bias,mse")
+    body = found.document().list_body()
+    titles = [x.title for x in body if not isinstance(x, str) and x.title.startswith("Values")]
+    assert len(titles) == 2
+    assert len({*titles}) == 2

@@ -16,7 +16,7 @@ from strategies import METRICS, NAMES, same, scale_of, scales, tables
 
 import ordinate
 from ordinate.errors import NotApplicable
-from ordinate.render import RENDERERS, render
+from ordinate.render import RENDERERS, render, text
 from ordinate.results import Evaluation
 from ordinate.summaries import ConfusionMatrix
 
@@ -228,12 +228,28 @@ def test_groups_whose_names_look_alike_are_not_lost():
     assert len(result.to_dict()["by"]) == 2
 
 
-def test_many_groups_are_all_shown_in_files():
-    names = [f"group {k}" for k in range(40)]
-    result = ordinate.evaluate(["A1", "B1"] * 20, ["A1", "B2"] * 20, "cefr", by=names)
-    text = render(result, "text")
-    assert all(re.search(rf"{name}\b", text) for name in names)
-    assert max(map(len, text.splitlines())) < 160
+@pytest.mark.parametrize("top", [20, 21])
+def test_many_levels_are_shown_in_files(top):
+    gold = [k % top + 1 for k in range(40 * top)]
+    document = ordinate.evaluate(gold, gold, f"1..{top}", "mae", interval=None).document()
+    for details in (True, False):
+        shown = text.render(document, details=details)
+        assert ("The confusion matrix and the levels, which are many" in shown) == (
+            top == 21 and not details
+        )
+        assert ("gold \\ predicted" in shown) == (top == 20 or details)
+
+
+def test_many_groups_are_all_shown_in_files_whose_lines_are_no_longer_for_them():
+    widths = set()
+    for count in (20, 40):
+        names = [f"group {k:02}" for k in range(count)]
+        gold, predicted = ["A1", "B1"] * (count // 2), ["A1", "B2"] * (count // 2)
+        result = ordinate.evaluate(gold, predicted, "cefr", by=names, interval=None)
+        shown = render(result, "text")
+        assert all(re.search(rf"{name}\b", shown) for name in names)
+        widths.add(max(map(len, shown.splitlines())))
+    assert len(widths) == 1
 
 
 HARD = {

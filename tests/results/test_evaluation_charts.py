@@ -97,3 +97,22 @@ def test_a_chart_that_is_not_there_is_refused_by_name(result):
         result.get_chart("heat")
     with pytest.raises(BadOption, match=r"There is no chart 'cell_costs' of 'rps'. There are: cem"):
         result.get_chart("cell_costs", "rps")
+
+
+@pytest.mark.parametrize("top", [59, 60])
+def test_a_scale_of_very_many_levels_has_distances_and_says_what_is_not_drawn(top):
+    gold = [k % top for k in range(200)]
+    result = ordinate.evaluate(gold, [x + k % 2 for k, x in enumerate(gold)], f"0..{top}", "mae")
+    names = {chart.name for chart in result.list_charts()}
+    distances = result.get_chart("distances")
+    assert {"metrics", "distances"} <= names
+    assert ({"confusion", "levels"} <= names) == (top == 59)
+    assert ("61 levels are more than the 60" in distances.description) == (top == 60)
+    assert {bar.x: bar.y for bar in distances.list_marks() if bar.y} == {"0": 0.5, "+1": 0.5}
+
+
+def test_a_single_item_is_no_items():
+    result = ordinate.evaluate(["A1", "B1", "B1"], ["A1", "B1", "B1"], "cefr", "mae", interval=None)
+    details = [mark.detail for mark in result.get_chart("confusion").list_marks()]
+    assert sum(": 1 item, " in x for x in details) == 1
+    assert sum(": 2 items, " in x for x in details) == 1

@@ -82,6 +82,13 @@ def test_strips_have_units_and_baselines(result):
         assert list_points(panels["mae"], baseline.name)[0].x == baseline.mae
 
 
+def test_a_value_that_stands_alone_has_0_and_the_best_on_its_axis(result):
+    ends = {panel.name: (panel.x.low, panel.x.high) for panel in result.get_chart("metrics").panels}
+    assert ends["r2"] == (0.0, 1.0)
+    assert ends["nrmse"] == (0.0, None)
+    assert ends["rmse"] == (None, None)  # which stands beside baselines
+
+
 def test_the_line_of_targets_on_predictions_is_that_of_least_squares(result):
     target, predicted, _ = draw_items()
     chart = result.get_chart("predicted")

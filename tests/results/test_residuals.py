@@ -58,6 +58,13 @@ def test_bins_are_what_a_loop_over_sorted_items_finds():
     assert start == N
 
 
+def test_bins_of_integers_are_named_by_integers():
+    items = np.arange(40.0)
+    found = analyse_residuals(items, items, {"age": np.arange(40) % 20}, bins=4)
+    names = [bin_.name for bin_ in found.features[0].bins]
+    assert names == ["0 to 4", "5 to 9", "10 to 14", "15 to 19"]
+
+
 def test_bins_have_equal_counts_where_nothing_ties():
     assert {bin_.n for bin_ in analyse_residuals(Y, P, bins=7).bins} <= {85, 86}
     assert [bin_.n for bin_ in analyse_residuals(Y, P).bins] == [60] * 10

@@ -22,7 +22,9 @@ from ordinate.render import FORMATS_BY_SUFFIX, PROVENANCE, find_terminal_width, 
 from ordinate.render.document import format_cell
 from ordinate.render.frames import make_frame
 from ordinate.render.text import measure_width
+from ordinate.results import Evaluation
 from ordinate.results.base import (
+    Origin,
     Result,
     align_columns,
     split_by_part,
@@ -313,3 +315,17 @@ def test_every_result_of_the_package_takes_its_methods_from_the_base():
     assert all("repr=False" in options for options in results.values()), results
     own = [path.name for path, text in sources.items() if "def _repr_html_" in text]
     assert own == ["base.py"]
+
+
+@pytest.mark.parametrize(
+    ("files", "tab"),
+    [
+        ((), ""),
+        (("data/levels.csv",), "model in levels.csv: "),
+        (("a.csv", "b.csv", "c.csv"), "model in a.csv and 2 more: "),
+    ],
+)
+def test_the_tab_of_a_page_names_column_and_file(files, tab):
+    matrix = ordinate.ConfusionMatrix.of(["A1", "B1"], ["A1", "B2"], "cefr")
+    result = Evaluation.from_summary(matrix, origin=Origin("gold", "model", files), interval=None)
+    assert f"<title>{tab}2 items on A1 &lt; " in render(result, "html")

@@ -449,3 +449,24 @@ def test_many_subgroups_are_for_files(regression, count, shown):
     assert ("part 11" in text.render(document, details=False)) == shown
     assert "part 11" in text.render(document)
     assert (f"The {count} subgroups" in text.render(document, details=False)) != shown
+    assert "which are many" not in text.render(document)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_many_subgroups_stand_one_below_the_other(regression):
+    by = [f"part {k % 60}" for k in range(600)]
+    values = [float(k % 3) for k in range(600)]
+    if regression:
+        result = evaluate_regression(values, values[1:] + values[:1], by=by, interval=None)
+    else:
+        result = evaluate(values, values[1:] + values[:1], "0,1,2", by=by)
+    body = (x for x in result.document().list_body() if not isinstance(x, str))
+    grids = [x for x in body if x.title.startswith("Subgroups")]
+    names = [name for name, _ in result.list_subgroups()]
+    assert [grid.title for grid in grids] == [
+        "Subgroups",
+        *(["Subgroups: difference from the rest"] if not regression else []),
+    ]
+    for grid in grids:
+        assert [row[0] for row in grid.rows] == names
+        assert {*result.metrics} <= {*grid.header}

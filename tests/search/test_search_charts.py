@@ -30,11 +30,12 @@ def test_finalists_stand_beside_the_tests(finished):
     selected, *tested = result.get_chart("optimism").panels
     points = list_points(selected)
     for one in result.finalists:
-        name = f"{one.title} (winner)" if one.name == result.winner.name else one.title
-        assert get_interval(points[name]) == get_estimate(report.get_estimate(one.evaluation))
+        point = points[one.title]
+        assert get_interval(point) == get_estimate(report.get_estimate(one.evaluation))
+        assert point.series == ("winner" if one.name == result.winner.name else "model")
     assert [panel.title for panel in tested] == [test.name for test in result.tests]
     for panel, test in zip(tested, result.tests, strict=True):
-        won = list_points(panel)[f"{result.winner.title} (winner)"]
+        won = list_points(panel)[result.winner.title]
         assert get_interval(won) == get_estimate(report.get_estimate(test.evaluation))
 
 

@@ -19,6 +19,8 @@ MISSING = float("nan")
 COLOURS = ("#0072b2", "#c24e00", "#00795a", "#a8477f", "#6b5b00", "#3f3f3f")
 SHADE, OTHER_SHADE = "#0b5d99", "#b4540a"  # of cells above 0 and below it
 SHAPES = ("circle", "square", "diamond", "triangle", "ring", "cross")
+# The shade of a cell, below 0 or above, beyond which white is read better on it than black.
+DARKEST_FOR_BLACK = {False: 0.805, True: 0.955}
 MOST_LETTERS = 26  # of a level; the rest is shown on demand
 
 

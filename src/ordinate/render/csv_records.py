@@ -3,12 +3,16 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
 # Without these, a terminal that shows the file is driven by nothing in it.
 CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - set(map(ord, "\t\n\r")), "\ufffd")
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
+# A number, an interval, a number with its interval or label and letters; page.js has the same.
+NUMBER = r"[-+]?(?:[\d,]+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?"
+HARMLESS = re.compile(rf"{NUMBER}(?: to {NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?", re.ASCII)
 
 
 def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
@@ -28,22 +32,14 @@ def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
 def escape_formula(value: Any) -> Any:
     """Return a value that a spreadsheet shows and does not run, nor does a terminal.
 
-    >>> escape_formula("=1+1"), escape_formula("-2"), escape_formula(float("nan"))
-    ("'=1+1", '-2', None)
+    >>> escape_formula("=1+1"), escape_formula("-0.2 to 0.1"), escape_formula(float("nan"))
+    ("'=1+1", '-0.2 to 0.1', None)
     """
     if isinstance(value, float) and math.isnan(value):
         return None
     if not isinstance(value, str):
         return value
-    if value.startswith(FORMULA_PREFIXES) and not _is_number(value):
+    if value.startswith(FORMULA_PREFIXES) and not HARMLESS.fullmatch(value):
         value = "'" + value
     value = value.translate(CONTROLS)
     return value.replace("\r\n", "\n").replace("\r", "\n")  # which csv knows to quote
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

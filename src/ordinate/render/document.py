@@ -80,8 +80,9 @@ class Document:
 
     Blocks are sentences, grids, variants of these and sections. A section is a document: its
     verdict and its blocks are read in its place, its notes at the end of the whole report. Details
-    are blocks that files have, and a terminal on demand. `verdicts` answer by other metrics, too;
-    the verdict is the first of them.
+    are blocks that files have, and a terminal on demand; `details_note` stands where they do not.
+    `verdicts` answer by other metrics, too; the verdict is the first of them. Pages name the
+    `source` on their tab, and say by `metric_titles` what the metric of a verdict measures.
     """
 
     title: str
@@ -90,6 +91,9 @@ class Document:
     notes: tuple[str, ...] = ()
     details: "tuple[Block, ...]" = ()
     verdicts: dict[str, str] = field(default_factory=dict)
+    details_note: str = ""
+    source: str = ""
+    metric_titles: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""
@@ -112,7 +116,7 @@ class Document:
 
     def list_blocks(self, *, details: bool = True) -> "Iterator[str | Grid | Variants]":
         """Yield what stands between verdict and notes, with all variants."""
-        for block in (*self.blocks, *(self.details if details else ())):
+        for block in (*self.blocks, *(self.details if details else [self.details_note])):
             if isinstance(block, Document):
                 yield from filter(None, [block.verdict])
                 yield from block.list_blocks(details=details)

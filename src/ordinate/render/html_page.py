@@ -134,7 +134,8 @@ def _render_head(document: Document, script: str, policy: str = "") -> str:
         f"default-src 'none';{policy} style-src {_hash(page)} {_hash(svg.STYLE)}; "
         f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    title = document.title[: LONGEST_TITLE - 1] + "…" * (len(document.title) >= LONGEST_TITLE)
+    title = ": ".join(filter(None, [document.source, document.title]))
+    title = title[: LONGEST_TITLE - 1] + "…" * (len(title) >= LONGEST_TITLE)
     return "\n".join(
         [
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -164,7 +165,7 @@ def _render_header(
     choosers = "\n".join(render_chooser(kind, names) for kind, names in choices.items())
     return (
         f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
-        f'<div class="bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
+        f'<div class="top-bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
         f'{choosers}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
 
@@ -202,8 +203,16 @@ def _list_choices(document: Document, charts: Sequence[Chart]) -> Choices:
 
 
 def _render_verdict(document: Document, choices: Choices) -> str:
+    """Return what is answered by each metric, and what that measures."""
     verdicts = document.verdicts if len(document.verdicts) > 1 else {"": document.verdict}
-    written = {name: render_text(x, kind="verdict") for name, x in verdicts.items() if x}
+    first = next(iter(document.verdicts), "")
+    written = {}
+    for name, verdict in verdicts.items():
+        metric = name or first
+        about = document.metric_titles.get(metric, "")
+        if verdict:
+            more = render_text(f"{metric}: {about}", kind="about") if about else ""
+            written[name] = "\n".join(filter(None, [render_text(verdict, kind="verdict"), more]))
     return render_variants(written, METRIC, choices) if written else ""
 
 
@@ -219,11 +228,15 @@ def _render_charts(charts: Sequence[Chart], choices: Choices) -> str:
 
 
 def _render_figure(chart: Chart) -> str:
+    """Return a chart with what it shows; a phone has a drawing of its own."""
     name = "-".join(filter(None, (chart.name, chart.variant)))
+    narrow = svg.render_narrow_drawing(chart)
     return (
         f'<figure data-name="{escape_text(name)}">\n<figcaption>\n'
         f"{render_text(chart.title, 'h3')}\n{render_text(chart.description)}\n</figcaption>\n"
-        f'<div class="drawing">{svg.render_drawing(chart)}</div>\n</figure>'
+        f'<div class="drawing">{svg.render_drawing(chart)}</div>\n'
+        + (f"<template>{narrow}</template>\n" if narrow else "")
+        + "</figure>"
     )
 
 
@@ -317,7 +330,7 @@ value="1"></label></form>
 <button id="reset" type="button" disabled>Reset</button></p>
 <p id="moved" role="status"></p>
 </div>
-<div class="table plain">
+<div class="table plain" tabindex="0" role="region" aria-label="Metrics, what if">
 <table id="what-if-metrics"><caption>Metrics</caption>
 <thead><tr><th scope="col">metric</th><th scope="col" class="n">report</th>\
 <th scope="col" class="n">what if</th><th scope="col" class="n">change</th>\

@@ -29,6 +29,7 @@ from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
 from ordinate.render.charts import (
     COLOURS,
+    DARKEST_FOR_BLACK,
     OTHER_SHADE,
     SHADE,
     SHAPES,
@@ -252,7 +253,7 @@ class _RoundLocator(Locator):
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         low, high = sorted((vmin, vmax))
-        most = max(2, int(_measure_side(self.ax, self.side) / 0.6))
+        most = max(2, int(_measure_side(self.ax, self.side) / (0.3 if self.of.integer else 0.6)))
         return find_ticks(replace(self.of, low=low, high=high), most)
 
 
@@ -400,7 +401,7 @@ def _draw_cells(marks: list[Cell], frame: _Frame, _rank: int) -> None:
                 frame.place_x(mark.x),
                 frame.place_y(mark.y),
                 _to_text(mark.text),
-                color="white" if abs(mark.shade) > 0.5 else INK,
+                color="white" if abs(mark.shade) > DARKEST_FOR_BLACK[mark.shade < 0] else "black",
                 fontsize=min(room, CELL_FONT),
                 ha="center",
                 va="center",

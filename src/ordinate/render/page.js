@@ -203,25 +203,40 @@ function writeDrawing(chart) {
   return new XMLSerializer().serializeToString(copy);
 }
 
+const phone = matchMedia("screen and (max-width: 40rem)");
+
+// Of two drawings, the one that fits the screen is shown; the first is for wide ones.
+function showFitting(figure, drawings) {
+  const show = () => find(".drawing", figure).replaceChildren(drawings[Number(phone.matches)]);
+  phone.addEventListener("change", show);
+  show();
+}
+
 function prepareFigures(root) {
   for (const figure of findAll("figure", root)) {
+    const narrow = find("template", figure);
+    const wide = find("svg", figure);
+    const drawings = narrow ? [wide, narrow.content.firstElementChild] : [wide];
     const button = create("button", { type: "button" }, "Download SVG");
     button.setAttribute("aria-label", `Download SVG: ${find("h3", figure).textContent.slice(0, 99)}`);
     button.addEventListener("click", () => {
-      const drawing = writeDrawing(find("svg", figure));
+      const drawing = writeDrawing(wide);
       download(nameFile(figure.dataset.name, ".svg"), "image/svg+xml", drawing);
     });
     figure.append(create("div", { class: "tools" }, button));
-    const chart = find("svg", figure);
-    labelByTitle(chart, find(".mark", chart) ? "group" : "img");
-    rove(chart, ".mark");
+    for (const chart of drawings) {
+      labelByTitle(chart, find(".mark", chart) ? "group" : "img");
+      rove(chart, ".mark");
+    }
+    if (narrow) showFitting(figure, drawings);
   }
 }
 
 // --- tables -------------------------------------------------------------------------------------
 
 const LEADING_NUMBER = /^[<>]?\s*[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?/i;
-const PLAIN_NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const NUMBER = String.raw`[-+]?(?:[\d,]+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?`;
+const HARMLESS = new RegExp(String.raw`^${NUMBER}(?: to ${NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?$`);
 const FEWEST_FILTERED = 8; // rows
 
 function readNumber(text) {
@@ -229,9 +244,9 @@ function readNumber(text) {
   return found ? Number(found[0].replace(/[<>,\s]/g, "")) : NaN;
 }
 
-// What a spreadsheet would take for a formula is kept a text.
+// What a spreadsheet would take for a formula is kept a text, as in csv_records.py.
 function writeField(text) {
-  const formula = /^[=+\-@\t\r]/.test(text) && !PLAIN_NUMBER.test(text);
+  const formula = /^[=+\-@\t\r]/.test(text) && !HARMLESS.test(text);
   const field = formula ? `'${text}` : text;
   return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

@@ -88,7 +88,7 @@ function prepareSideBySide() {
     select.addEventListener("change", compareReports);
   });
   find("#side-by-side").closest("section").hidden = false;
-  find('.bar a[href="#choose"]').parentElement.hidden = false;
+  find('.top-bar a[href="#choose"]').parentElement.hidden = false;
   compareReports();
 }
 

@@ -6,13 +6,14 @@ several (`render_drawing`) carries it once.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from unicodedata import east_asian_width
 
 from ordinate.errors import replace_control_characters
 from ordinate.render.charts import (
     COLOURS,
+    DARKEST_FOR_BLACK,
     OTHER_SHADE,
     SHADE,
     SHAPES,
@@ -37,6 +38,8 @@ from ordinate.render.charts import (
 )
 
 WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
+NARROW_WIDTH = 400.0  # of one for a phone, which shows it a little smaller
+MOST_NARROW_COLUMNS = 8  # of cells that have room for their texts there
 LETTER = 7.5  # width of a letter, on average in a wide font
 NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
@@ -44,14 +47,16 @@ LEAST_STEP = 14.0  # between labels that are turned
 NUMERIC_HEIGHT = 250.0
 MOST_DETAIL = 400  # letters of what is shown on demand
 EDGE, BESIDE = 12.0, 9.0
+BOLD = 1.15  # width of a bold letter beside that of a usual one
+PALEST_FOR_BLACK = {False: 0.59, True: 0.57}  # on dark paper, as `DARKEST_FOR_BLACK` on light
 LEGEND_ROW = 20.0
 LIGHT = (
-    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-half:var(--ink);"
+    "--ink:#1d2327;--soft:#5c6670;--grid:#d9dee3;--paper:#fff;--on-pale:#000;--on-full:#fff;"
     f"--shade:{SHADE};--other:{OTHER_SHADE};"
     + "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
 )
 DARK = (
-    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-half:var(--paper);"
+    "--ink:#e8ecef;--soft:#a3adb6;--grid:#3a424a;--paper:#15191d;--on-pale:#fff;--on-full:#000;"
     "--shade:#6cb6ee;--other:#f0a35e;"
     "--c0:#5ab4f0;--c1:#f5a25d;--c2:#3fcf9f;--c3:#e39ac4;--c4:#e0cf58;--c5:#c9c9c9;"
 )
@@ -73,8 +78,9 @@ max-width:100%;height:auto}
 .ordinate-chart text{fill:var(--ink)}
 .ordinate-chart .soft{fill:var(--soft)}
 .ordinate-chart .strong{font-weight:600}
-.ordinate-chart .on{fill:var(--paper)}
-.ordinate-chart .on-half{fill:var(--on-half)}
+.ordinate-chart .on-pale{fill:var(--on-pale)}
+.ordinate-chart .on-half{fill:#000}
+.ordinate-chart .on-full{fill:var(--on-full)}
 .ordinate-chart .grid{stroke:var(--grid);fill:none}
 .ordinate-chart .more{fill:var(--shade)}
 .ordinate-chart .less{fill:var(--other)}
@@ -102,17 +108,25 @@ def render(chart: Chart) -> str:
     return render_drawing(chart, style=STYLE) + "\n"
 
 
-def render_drawing(chart: Chart, *, style: str = "") -> str:
+def render_narrow_drawing(chart: Chart) -> str:
+    """Return a chart for a phone, its panels one below the other; none if its cells need room."""
+    cells = any(isinstance(mark, Cell) for mark in chart.list_marks())
+    if cells and len(chart.x.levels) > MOST_NARROW_COLUMNS:
+        return ""
+    return render_drawing(replace(chart, columns=1), width=NARROW_WIDTH)
+
+
+def render_drawing(chart: Chart, *, style: str = "", width: float = WIDTH) -> str:
     """Return a chart as an element of a page; one of cells is as wide as they need."""
-    legend, right, top = _draw_legend(chart)
-    frames = _lay_out(chart, top)
+    legend, right, top = _draw_legend(chart, width)
+    frames = _lay_out(chart, top, width)
     parts = [
         legend,
         *(_draw_panel(chart, panel, x) for panel, x in zip(chart.panels, frames, strict=True)),
     ]
     bottom = max((frame.end for frame in frames), default=top)
     cells = all(isinstance(mark, Cell) for mark in chart.list_marks())
-    right = max([right, *(x.left + x.width + EDGE for x in frames)]) if cells else WIDTH
+    right = max([right, *(x.left + x.width + EDGE for x in frames)]) if cells else width
     size = f'width="{right:.0f}" height="{bottom:.0f}" viewBox="0 0 {right:.0f} {bottom:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" role="img" {size}>'
@@ -181,7 +195,7 @@ class _Frame:
         return self.height / max(len(self.y.levels), 1)
 
 
-def _lay_out(chart: Chart, top: float) -> list[_Frame]:
+def _lay_out(chart: Chart, top: float, whole: float) -> list[_Frame]:
     """Return the frames of all panels: columns are as wide as each other, rows follow downwards.
 
     Panels of a row that share the y-axis have its labels once.
@@ -190,12 +204,12 @@ def _lay_out(chart: Chart, top: float) -> list[_Frame]:
     bare = [chart.shares_labels(k) for k in range(len(chart.panels))]
     margins = [
         max(
-            _measure_margin(chart, panel, columns, bare=hidden)
+            _measure_margin(chart, panel, whole / columns, bare=hidden)
             for panel, hidden in zip(chart.panels[k::columns], bare[k::columns], strict=True)
         )
         for k in range(columns if chart.panels else 0)
     ]
-    width = (WIDTH - sum(margins) - EDGE * columns) / columns
+    width = (whole - sum(margins) - EDGE * columns) / columns
     lefts = [sum(margins[: k + 1]) + k * (width + EDGE) for k in range(len(margins))]
     frames: list[_Frame] = []
     for start in range(0, len(chart.panels), columns):
@@ -207,13 +221,13 @@ def _lay_out(chart: Chart, top: float) -> list[_Frame]:
     return frames
 
 
-def _measure_margin(chart: Chart, panel: Panel, columns: int, *, bare: bool) -> float:
+def _measure_margin(chart: Chart, panel: Panel, width: float, *, bare: bool) -> float:
     """Return the room to the left of a panel's marks, for its labels and for turned ones."""
     x, y = chart.get_axes(panel)
     labels = 10.0 if bare else _measure_labels(y) + (16 if y.label else 0)
     turned = 0.0
-    if _are_turned(x, WIDTH / columns):
-        turned = 0.64 * _measure_labels(x) - WIDTH / columns / len(x.levels) / 2
+    if _are_turned(x, width):
+        turned = 0.64 * _measure_labels(x) - width / len(x.levels) / 2
     return max(labels + 12, turned)
 
 
@@ -275,7 +289,7 @@ def _escape(text: str) -> str:
 def _draw_panel(chart: Chart, panel: Panel, frame: _Frame) -> str:
     parts = [*_draw_x_axis(frame), *_draw_y_axis(frame)]
     if panel.title:
-        title = _shorten_to_width(panel.title, frame.width + EDGE)
+        title = _shorten_to_width(panel.title, (frame.width + EDGE) / BOLD)
         parts.append(_draw_text(frame.left, frame.top - 12, title, "strong"))
     ranks = {name: k % len(SHAPES) for k, name in enumerate(chart.series)}
     parts += [
@@ -371,9 +385,15 @@ def _draw_cell(mark: Cell, frame: _Frame, _rank: int) -> str:
         f"{_style_shade(shade)}/>"
     )
     text = mark.text if _measure_text(mark.text) <= frame.step_x else ""
-    # the contrast with ink and with paper is the same at 0.72 of the light shade, 0.58 of the dark
-    style = "on" if abs(shade) > 0.72 else "on-half" if abs(shade) > 0.58 else ""
+    style = _choose_text_style(shade)
     return _wrap(mark.detail, box + (_draw_text(x, y + 4, text, style, "middle") if text else ""))
+
+
+def _choose_text_style(shade: float) -> str:
+    """Return the style of a text on a cell: its contrast is at least 4.5, in light and in dark."""
+    if abs(shade) > DARKEST_FOR_BLACK[shade < 0]:
+        return "on-full"
+    return "on-half" if abs(shade) > PALEST_FOR_BLACK[shade < 0] else "on-pale"
 
 
 def _draw_bar(mark: Bar, frame: _Frame, rank: int) -> str:
@@ -504,7 +524,7 @@ def _style_shade(shade: float) -> str:
     return f'class="{kind}" fill-opacity="{0.06 + 0.94 * abs(shade):.2f}"'
 
 
-def _draw_legend(chart: Chart) -> tuple[str, float, float]:
+def _draw_legend(chart: Chart, width: float) -> tuple[str, float, float]:
     """Return the legend, and where it ends on the right and below."""
     x, y, right, parts = EDGE, 4.0, 0.0, []
     lines = {mark.series for mark in chart.list_marks() if isinstance(mark, (Line, Rule))}
@@ -514,7 +534,7 @@ def _draw_legend(chart: Chart) -> tuple[str, float, float]:
         if name not in listed:
             continue
         text, style = shorten_label(name), f"s{rank % len(SHAPES)}"
-        if x + 30 + _measure_text(text) > WIDTH:
+        if x + 30 + _measure_text(text) > width:
             x, y = EDGE, y + LEGEND_ROW
         if name in bars:
             parts.append(

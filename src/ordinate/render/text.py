@@ -5,6 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Protocol
 
+from ordinate.errors import JOINERS
 from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
 NARROWEST = 80  # columns that every terminal is taken to have
@@ -55,7 +56,7 @@ def measure_width(text: str) -> int:
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+    return len(text) + wide - sum(bool(unicodedata.combining(x)) or x in JOINERS for x in text)
 
 
 def wrap_words(text: str, width: int) -> list[str]:

@@ -131,6 +131,7 @@ function prepareWhatIf() {
   let weights = original;
   let source = null; // the cell from which items are taken
 
+  const countItems = (weight) => `${formatWeight(weight)} ${weight === 1 ? "item" : "items"}`;
   const nameCell = ([i, j]) => `gold ${columns[i]}, predicted ${columns[j]}`;
   const say = (text) => { find("#moved").textContent = text; };
 
@@ -138,7 +139,7 @@ function prepareWhatIf() {
     buttons.forEach((row, i) => row.forEach((button, j) => {
       button.value = String(weights[i][j]);
       button.textContent = formatWeight(weights[i][j]);
-      button.setAttribute("aria-label", `${nameCell([i, j])}: ${button.textContent} items`);
+      button.setAttribute("aria-label", `${nameCell([i, j])}: ${countItems(weights[i][j])}`);
       button.setAttribute("aria-pressed", String(source?.[0] === i && source?.[1] === j));
       button.classList.toggle("moved", weights[i][j] !== original[i][j]);
       button.classList.toggle("right", i === j);
@@ -183,7 +184,7 @@ function prepareWhatIf() {
       const [from, next] = [source, weights.map((row) => [...row])];
       const moved = moveItems(next, from, cell, amount);
       source = null;
-      say(`${formatWeight(moved)} items from ${nameCell(from)} to ${nameCell(cell)}.`);
+      say(`${countItems(moved)} from ${nameCell(from)} to ${nameCell(cell)}.`);
       if (moved > 0) change(next);
     }
     writeCells();
@@ -201,7 +202,7 @@ function prepareWhatIf() {
     const next = weights.map((row) => [...row]);
     const moved = sum(next.map((row, i) => moveItems(next, [i, level], [i, neighbour], row[level] * share)));
     source = null;
-    say(`${formatWeight(moved)} items from predicted ${columns[level]} to ${columns[neighbour]}.`);
+    say(`${countItems(moved)} from predicted ${columns[level]} to ${columns[neighbour]}.`);
     change(next);
   }
 
@@ -231,7 +232,7 @@ function prepareWhatIf() {
   writeMetrics();
   rove(table, "#cells button");
   section.hidden = false;
-  find('.bar a[href="#what-if"]').parentElement.hidden = false;
+  find('.top-bar a[href="#what-if"]').parentElement.hidden = false;
 }
 
 prepareWhatIf();

@@ -32,7 +32,13 @@ def chart_comparison(result: "Comparison") -> list[Chart]:
     if result.case_averages is not None:
         charts += chart_leaderboards(result.case_averages.leaderboards, level, cases=True)
     paired = [
-        PairChart(board.metric, [x.system for x in _list_ranked(board)], board.pairs, level)
+        PairChart(
+            board.metric,
+            [x.system for x in _list_ranked(board)],
+            board.pairs,
+            level,
+            board.test.method if board.test else "",
+        )
         for board in boards.values()
     ]
     return [
@@ -130,12 +136,16 @@ class _Side:
 
 @dataclass(frozen=True)
 class PairChart:
-    """The pairs of systems on one metric; `systems` are those with a value, best first."""
+    """The pairs of systems on one metric; `systems` are those with a value, best first.
+
+    `test` is what verdicts are by.
+    """
 
     metric: Metric
     systems: Sequence[str]
     pairs: Sequence[PairDifference]
     level: float | None
+    test: str
     noun: str = SYSTEM
     unit: str | None = None
     format_value: Callable[[float], str] = format_cell
@@ -157,7 +167,8 @@ class PairChart:
         ).make_chart(
             "differences",
             f"Differences from one {self.noun} by {name}",
-            f"Each {self.noun} less the one at 0, with the interval of the difference.",
+            f"Each {self.noun} less the one at 0, with the interval of the difference. Verdicts "
+            f"are by {self.test}: they may differ from what an interval suggests.",
             variant=name,
         )
 

@@ -29,7 +29,8 @@ def chart_evaluation(result: "Evaluation") -> Iterator[Chart]:
         yield chart_confusion(result)
         yield chart_row_shares(result)
         yield from chart_cell_costs(result)
-        yield chart_distances(result)
+    yield chart_distances(result)
+    if len(result.confusion_matrix.scale) <= MOST_LEVELS:
         yield chart_levels(result)
     if result.by:
         yield from chart_subgroups(result)
@@ -143,7 +144,7 @@ def _chart_cells(
             row,
             float(values[i, j]),
             texts[i][j],
-            f"gold {row}, predicted {column}: {_format_weight(matrix.weights[i, j])} items, "
+            f"gold {row}, predicted {column}: {_format_items(matrix.weights[i, j])}, "
             f"{format_percent(shares[i, j])} of gold {row}"
             + (f", {shades} {texts[i][j]}" if variant and texts[i][j] else ""),
         )
@@ -182,6 +183,10 @@ def _compute_row_shares(result: "Evaluation") -> np.ndarray:
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), np.nan)
 
 
+def _format_items(weight: float) -> str:
+    return "1 item" if weight == 1 else f"{_format_weight(weight)} items"
+
+
 def _format_weight(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
@@ -207,10 +212,21 @@ def chart_distances(result: "Evaluation") -> Chart:
     return Chart(
         "distances",
         "Signed distance from gold",
-        "The share of items by how many levels their prediction lies above gold or below it.",
+        "The share of items by how many levels their prediction lies above gold or below it."
+        + _describe_undrawn(size),
         Axis("levels above gold", "ordered", tuple(str(bar.x) for bar in bars)),
         Axis("share of items", low=0.0),
         (Panel(bars),),
+    )
+
+
+def _describe_undrawn(size: int) -> str:
+    """Say which views a scale of many levels does not have."""
+    if size <= MOST_LEVELS:
+        return ""
+    return (
+        f" The confusion matrix and the levels are in tables only: {size:,} levels are more than "
+        f"the {MOST_LEVELS} that a chart has room for."
     )
 
 

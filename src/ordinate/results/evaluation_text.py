@@ -20,13 +20,12 @@ from ordinate.results.base import BETTER_VALUES
 from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
-from ordinate.results.report_parts import MOST_SHOWN_SUBGROUPS, describe_many_subgroups
+from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
 
-MOST_SUBGROUPS, MOST_WITH_INTERVALS = 6, 3  # subgroups in one grid
 MOST_NAMED = 5  # subgroups that differ from the rest
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
 MOST_LEVELS = 20  # of a scale whose levels are shown one by one
@@ -45,7 +44,6 @@ def describe_evaluation(result: "Evaluation") -> Document:
     )
     many = len(result.confusion_matrix.scale) > MOST_LEVELS
     subgroups = (*_make_subgroup_grids(result), *_make_difference_grids(result))
-    many_subgroups = len(result.by) > MOST_SHOWN_SUBGROUPS
     cases = _describe_cases(result)
     blocks: list[Block] = [
         _describe_left_out(result),
@@ -53,9 +51,9 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *_describe_gaps(result),
         *(replace(section, verdict="") for section in cases),
         *_make_second_rater_grid(result),
-        *([DETAILS_NOTE] if many else levels),
+        *([Document("", details=levels, details_note=DETAILS_NOTE)] if many else levels),
         *_make_error_attribution_grids(result),
-        *([describe_many_subgroups(len(result.by))] if many_subgroups else subgroups),
+        *list_subgroup_blocks(subgroups, len(result.by)),
     ]
     others = [*(section.verdict for section in cases), *_compare_with_constants(result)]
     if result.probabilities is not None:
@@ -74,7 +72,8 @@ def describe_evaluation(result: "Evaluation") -> Document:
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
         notes=(*_describe_uncertainty(result), *_describe_source(result)),
-        details=(*(levels if many else ()), *(subgroups if many_subgroups else ())),
+        source=result.origin.name_tab(result.origin.predicted),
+        metric_titles={name: score.metric.title for name, score in result.metrics.items()},
     )
 
 
@@ -351,42 +350,12 @@ def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
 
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
-    """Return the subgroups side by side, as many as fit on a page."""
+    """Return the values of every subgroup."""
     subgroups = result.list_subgroups()
-    fit = MOST_SUBGROUPS if result.interval is None else MOST_WITH_INTERVALS
-    return [
-        _make_side_by_side_grid(result, subgroups[k : k + fit])
-        for k in range(0, len(subgroups), fit)
-    ]
-
-
-def _make_difference_grids(result: "Evaluation") -> list[Grid]:
-    """Return how each subgroup differs from all other items; of two, the first is enough."""
-    subgroups = [
-        (name, part) for name, part in result.list_subgroups() if part.difference_from_rest
-    ]
-    subgroups = subgroups[:1] if len(subgroups) == 2 else subgroups
-    grids = []
-    for start in range(0, len(subgroups), MOST_WITH_INTERVALS):
-        part = subgroups[start : start + MOST_WITH_INTERVALS]
-        rows: list[tuple[Cell, ...]] = [
-            (
-                metric,
-                *(format_with_interval(x.difference_from_rest[metric]) for _, x in part),
-            )
-            for metric in result.metrics
-        ]
-        header = ("metric", *(name for name, _ in part))
-        grids.append(Grid("Subgroups: difference from the rest", header, tuple(rows)))
-    return grids
-
-
-def _make_side_by_side_grid(
-    result: "Evaluation", subgroups: "list[tuple[str, Evaluation]]"
-) -> Grid:
-    counts: tuple[Cell, ...] = ("items", *(part.confusion_matrix.n for _, part in subgroups))
+    if not subgroups:
+        return []
     parts = [part for _, part in subgroups]
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Cell, ...]] = [("items", *(part.confusion_matrix.n for part in parts))]
     for name in result.metrics:
         rows.append((name, *(_format_score(part.metrics[name]) for part in parts)))
         if result.second_rater is not None:
@@ -396,7 +365,25 @@ def _make_side_by_side_grid(
         (name, *(_format_probability_score(part, name) for part in parts))
         for name in (result.probabilities.metrics if result.probabilities else ())
     ]
-    return Grid("Subgroups", ("metric", *(group for group, _ in subgroups)), (counts, *rows))
+    grid = Grid("Subgroups", ("metric", *(group for group, _ in subgroups)), tuple(rows))
+    return [lay_out_subgroups(grid, intervals=result.interval is not None)]
+
+
+def _make_difference_grids(result: "Evaluation") -> list[Grid]:
+    """Return how each subgroup differs from all other items; of two, the first is enough."""
+    subgroups = [
+        (name, part) for name, part in result.list_subgroups() if part.difference_from_rest
+    ]
+    subgroups = subgroups[:1] if len(subgroups) == 2 else subgroups
+    if not subgroups:
+        return []
+    rows: list[tuple[Cell, ...]] = [
+        (metric, *(format_with_interval(x.difference_from_rest[metric]) for _, x in subgroups))
+        for metric in result.metrics
+    ]
+    header = ("metric", *(name for name, _ in subgroups))
+    grid = Grid("Subgroups: difference from the rest", header, tuple(rows))
+    return [lay_out_subgroups(grid, intervals=True)]
 
 
 def _format_score(score: "Score") -> Cell:

@@ -46,9 +46,14 @@ class ForestPlot:
     @property
     def series(self) -> tuple[str, ...]:
         """The entries of the legend: none where all rows are of one kind and there are no lines."""
-        found = tuple(dict.fromkeys(row.series or self.noun for row in self.shown))
+        found = tuple(dict.fromkeys(row.series or self.row_series for row in self.shown))
         found += tuple(self._list_references())
         return found if len(found) > 1 else ()
+
+    @property
+    def row_series(self) -> str:
+        """What rows are called in the legend: a line may have the name of the noun, say a model."""
+        return f"other {self.noun}s" if self.noun in self.references else self.noun
 
     def make_chart(
         self,
@@ -65,7 +70,7 @@ class ForestPlot:
         points = (mark for panel in panels for mark in panel.marks if isinstance(mark, Point))
         rows = tuple(dict.fromkeys(str(point.y) for point in points))
         count = len(self._list_known())
-        first = f" The first {MOST_ROWS} of {count:,} are shown."
+        first = f" The first {MOST_ROWS} of {count:,} rows are shown."
         return Chart(
             name,
             title,
@@ -113,7 +118,7 @@ class ForestPlot:
                 row.name,
                 row.estimate.low,
                 row.estimate.high,
-                series=row.series or self.noun,
+                series=row.series or self.row_series,
                 detail=self.describe_row(row),
             )
             for row in self.shown

@@ -62,6 +62,8 @@ def describe_comparison(result: "Comparison") -> Document:
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
         notes=(_explain_columns(result), *_describe_uncertainty(result), *_describe_source(result)),
+        source=result.origin.name_tab(),
+        metric_titles={name: x.metric.title for name, x in result.leaderboards.items()},
     )
 
 
@@ -325,7 +327,9 @@ def _make_metrics_grids(result: "Comparison") -> list[Grid]:
         header = ("system", *(board.metric.expression for board in part))
         letters = " with their compact letter display" if any(map(_has_letters, part)) else ""
         grids.append(Grid(f"Values{letters}", header, tuple(rows)))
-    return grids
+    if len(grids) == 1:
+        return grids
+    return [replace(x, title=f"{x.title}, {k} of {len(grids)}") for k, x in enumerate(grids, 1)]
 
 
 def _describe_uncertainty(result: "Comparison") -> list[str]:

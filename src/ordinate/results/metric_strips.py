@@ -79,7 +79,9 @@ class MetricStrips:
         name, value = strip.metric.expression, self.format_value(strip.estimate.value)
         shown = name if self.in_rows else f"{name} {value}"
         title = f"{shown} ({better} is better)"
-        return Panel(tuple(marks), title, x=Axis(unit=strip.unit), name=name)
+        ends = _find_ends(strip) if len(marks) == 1 else (None, None)
+        axis = Axis(unit=strip.unit, low=ends[0], high=ends[1])
+        return Panel(tuple(marks), title, x=axis, name=name)
 
     def _make_point(self, strip: MetricStrip, series: str, found: Estimate) -> Point:
         text = format_value_with_interval(found, self.level, strip.unit, self.format_value)
@@ -92,3 +94,16 @@ class MetricStrips:
             series="" if self.in_rows else series,
             detail=f"{series}: {text}{note}",
         )
+
+
+def _find_ends(strip: MetricStrip) -> tuple[float | None, float | None]:
+    """Return the ends of the axis of a value that stands alone: 0, and the best where there is one.
+
+    None is an end that the interval needs.
+    """
+    found, best = strip.estimate, strip.metric.bounds[1]
+    reached = [x for x in (found.value, found.low, found.high) if not math.isnan(x)]
+    low = 0.0 if min(reached) >= 0 else None
+    if strip.metric.direction == "maximize" and math.isfinite(best):
+        return low, best
+    return low, 0.0 if max(reached) < 0 else None

@@ -15,7 +15,7 @@ from ordinate.results.regression import get_metric_unit
 if TYPE_CHECKING:
     from ordinate.results.regression_comparison import RegressionComparison
 
-MODEL = "model"
+MODEL, ADJUSTED = "model", "p-values adjusted for all pairs"
 
 
 def chart_regression_comparison(result: "RegressionComparison") -> list[Chart]:
@@ -64,7 +64,7 @@ def _collect_pairs(result: "RegressionComparison", metric: Metric) -> PairChart:
     ]
     unit = get_metric_unit(metric, result.unit)
     models, level = _rank_models(result, metric), _get_level(result)
-    return PairChart(metric, models, pairs, level, MODEL, unit, format_number)
+    return PairChart(metric, models, pairs, level, ADJUSTED, MODEL, unit, format_number)
 
 
 def _get_level(result: "RegressionComparison") -> float | None:

@@ -51,6 +51,7 @@ def describe_comparison(result: "RegressionComparison") -> Document:
         ),
         verdict=first,
         verdicts=result.conclusions,
+        metric_titles={m.expression: m.title for m in result.selected},
         notes=(
             *describe_undefined_tails(result.tails),
             *_describe_uncertainty(result),

@@ -25,7 +25,7 @@ from ordinate.results.regression_tails import (
     describe_undefined_tails,
     make_tails_grid,
 )
-from ordinate.results.report_parts import MOST_SHOWN_SUBGROUPS, describe_many_subgroups
+from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ METHOD_NAMES = {
 def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f", target in {result.unit}" if result.unit else ""
-    subgroups, many = _make_subgroup_grids(result), len(result.by) > MOST_SHOWN_SUBGROUPS
     blocks: list[Block] = [
         _describe_left_out(result),
         _make_metrics_grid(
@@ -60,7 +59,7 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
         *_describe_prediction_intervals(result),
-        *([describe_many_subgroups(len(result.by))] if many else subgroups),
+        *list_subgroup_blocks(_make_subgroup_grids(result), len(result.by)),
         *result.sections,
     ]
     notes = [
@@ -77,7 +76,8 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         verdict=_state_metric(result, result.selected[0]),
         verdicts={m.expression: _state_metric(result, m) for m in result.selected},
         notes=tuple(notes),
-        details=tuple(subgroups) if many else (),
+        source=result.origin.name_tab(result.origin.predicted),
+        metric_titles={m.expression: m.title for m in result.selected},
     ).answer_first()
 
 
@@ -254,4 +254,5 @@ def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
         for name in result.prediction_intervals
         if all(name in part.prediction_intervals for _, part in subgroups)
     ]
-    return [Grid("Subgroups", ("metric", *(name for name, _ in subgroups)), (counts, *rows))]
+    grid = Grid("Subgroups", ("metric", *(name for name, _ in subgroups)), (counts, *rows))
+    return [lay_out_subgroups(grid, intervals=result.interval is not None)]

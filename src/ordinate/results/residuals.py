@@ -257,8 +257,15 @@ def _assign_numbers(values: Floats, bins: int) -> _BinAssignment:
 def _format_range(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return MISSING
-    ends = [str(format_number(x)) if math.isfinite(x) else str(x) for x in (low, high)]
+    ends = [_format_end(x) for x in (low, high)]
     return ends[0] if low == high else " to ".join(ends)
+
+
+def _format_end(value: float) -> str:
+    """Return an end of a bin, an integer as such."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else format_number(value)
 
 
 def _assign_levels(column: Any, name: str) -> _BinAssignment:

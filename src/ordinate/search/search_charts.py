@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ordinate.inference import Estimate
 from ordinate.render.charts import Axis, Bar, Chart, Line, Panel, Point
 from ordinate.render.estimates import format_count, format_number, format_percent, format_with_unit
 from ordinate.results.base import BETTER_VALUES
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95  # of the intervals of a search
 TRIAL, BEST = "trial", "best so far"
 SHORTLISTED, DISCARDED = "searched", "not searched"
+WINNER = "winner"
 MOST_STUDIES = 12  # whose trials can be seen at once
 History = Mapping[str, Sequence[tuple[int, float]]]  # trial and value, by study
 
@@ -187,22 +189,18 @@ def chart_screening(result: "TuningResult") -> list[Chart]:
 def chart_optimism(result: "TuningResult") -> list[Chart]:
     """Return the finalists as they were selected, beside their values on data that select none."""
     report = result.report
-    rows = [
-        ForestRow(_name_row(result, x), report.get_estimate(x.evaluation)) for x in _sort(result)
-    ]
+    rows = [_make_row(result, x, report.get_estimate(x.evaluation)) for x in _sort(result)]
     plot = _make_plot(result, rows, "model")
     if not plot.shown:
         return []
     further = []
     if result.nested is not None:
         found = report.get_estimate(result.nested.evaluation)
-        further.append(("nested", [ForestRow(_name_row(result, result.winner), found)]))
+        further.append(("nested", [_make_row(result, result.winner, found)]))
     for test in result.tests:
         tested = report.list_test_estimates(result, test)
         found_rows = [
-            ForestRow(_name_row(result, x), tested[x.name])
-            for x in _sort(result)
-            if x.name in tested
+            _make_row(result, x, tested[x.name]) for x in _sort(result) if x.name in tested
         ]
         further.append((test.name, found_rows))
     panels = [
@@ -238,8 +236,10 @@ def _rank_value(result: "TuningResult", value: float) -> float:
     return -value if direction == "maximize" else abs(value)
 
 
-def _name_row(result: "TuningResult", one: "Finalist") -> str:
-    return f"{one.title} (winner)" if one.name == result.winner.name else one.title
+def _make_row(result: "TuningResult", one: "Finalist", found: Estimate) -> ForestRow:
+    """Return a finalist; the winner is told from the others by its mark."""
+    won = WINNER if one.name == result.winner.name else ""
+    return ForestRow(one.title, found, won, won)
 
 
 def _make_plot(result: "TuningResult", rows: Sequence[ForestRow], noun: str) -> ForestPlot:

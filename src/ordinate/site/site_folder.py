@@ -46,7 +46,7 @@ SIDE_BY_SIDE = """\
 <form><label>First <select id="first"></select></label>
 <label>Second <select id="second"></select></label></form>
 <p id="data" role="status"></p>
-<div class="table plain">
+<div class="table plain" tabindex="0" role="region" aria-label="Values of both">
 <table id="differences"><caption>Values of both, and second minus first</caption>
 <thead><tr><th scope="col">metric</th><th scope="col">system</th>\
 <th scope="col" class="n">first</th><th scope="col" class="n">second</th>\
