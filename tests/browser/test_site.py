@@ -1,6 +1,7 @@
 """The pages of a site: they work from disk, ask for nothing beyond it, and fit every screen."""
 
 import json
+import re
 
 import pytest
 from page_browser import PHONE, WIDE
@@ -53,6 +54,20 @@ return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
   [...row.cells].map((cell) => cell.textContent)), location.hash,
   [...document.querySelectorAll('iframe')].map((frame) => frame.getAttribute('src'))];
 """
+
+
+def test_rounding_makes_no_report_better(browser, site):
+    """Of one system, `evaluate` and `compare` may differ in the last digit."""
+    page = (site / "compare.html").read_text()
+    found = re.search(r'(<script[^>]*id="reports"[^>]*>)(.*?)(</script>)', page, re.S)
+    listed = json.loads(found[2])
+    value = {"system": "s", "metric": "kendall_tau_b", "direction": "maximize", "data": "d"}
+    values = [value | {"value": x, "low": None, "high": None} for x in (0.64, 0.64 + 2e-15)]
+    two = [listed[k] | {"values": [values[k]]} for k in range(2)]
+    changed = page.replace(found[2], json.dumps(two))
+    (site / "near.html").write_text(changed)
+    browser.open(site / "near.html")
+    assert browser.run(READ)[0] == [["kendall_tau_b", "s", "0.640", "0.640", "0.000", "equal"]]
 
 
 def test_two_reports_are_chosen_compared_and_shown(browser, site):
