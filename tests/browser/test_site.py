@@ -59,7 +59,7 @@ return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
 def test_rounding_makes_no_report_better(browser, site):
     """Of one system, `evaluate` and `compare` may differ in the last digit."""
     page = (site / "compare.html").read_text()
-    found = re.search(r'(<script[^>]*id="reports"[^>]*>)(.*?)(</script>)', page, re.S)
+    found = re.search(r'(<script[^>]*id="reports"[^>]*>)(.*?)(</script>)', page, re.DOTALL)
     listed = json.loads(found[2])
     value = {"system": "s", "metric": "kendall_tau_b", "direction": "maximize", "data": "d"}
     values = [value | {"value": x, "low": None, "high": None} for x in (0.64, 0.64 + 2e-15)]
