@@ -8,8 +8,11 @@ from page_browser import PHONE, WIDE
 from report_folders import GOLD, SHIFTED, evaluate, save_report
 
 import ordinate
+from ordinate.render import Grid
+from ordinate.render.html_page import render_document
 from ordinate.site import write_site
-from ordinate.site.site_folder import PAGES
+from ordinate.site.site_folder import LINKS, PAGES
+from ordinate.site.wrong_items import describe_wrong_items
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,23 @@ return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
   [...row.cells].map((cell) => cell.textContent)), location.hash,
   [...document.querySelectorAll('iframe')].map((frame) => frame.getAttribute('src'))];
 """
+
+
+def test_texts_of_items_take_the_room_that_there_is(browser, tmp_path):
+    row = ("essay 1", "word " * 380, "A1 0.90, B1 0.10", "B1", "A1", 2, 0.1)
+    head = ("item", "text", "probabilities", "gold", "predicted", "levels off", "p of gold")
+    document = describe_wrong_items([Grid("Wrong", head, (row,), left=5)], ())
+    path = tmp_path / "items.html"
+    path.write_text(render_document(document, [], links=LINKS))
+    browser.open(path, width=WIDE)
+    width, hidden = browser.run(
+        "const text = document.querySelector('td .long');"
+        "return [text.clientWidth, text.scrollHeight - text.clientHeight]"
+    )
+    assert width > WIDE / 2
+    assert hidden <= 1
+    browser.open(path, width=PHONE)
+    assert browser.run("return document.documentElement.scrollWidth") <= PHONE
 
 
 def test_rounding_makes_no_report_better(browser, site):
