@@ -1,14 +1,18 @@
 """The pages of a site: they work from disk, ask for nothing beyond it, and fit every screen."""
 
 import json
+import re
 
 import pytest
 from page_browser import PHONE, WIDE
 from report_folders import GOLD, SHIFTED, evaluate, save_report
 
 import ordinate
+from ordinate.render import Grid
+from ordinate.render.html_page import render_document
 from ordinate.site import write_site
-from ordinate.site.site_folder import PAGES
+from ordinate.site.site_folder import LINKS, PAGES
+from ordinate.site.wrong_items import describe_wrong_items
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +65,37 @@ return [[...document.querySelectorAll('#differences tbody tr')].map((row) =>
   [...row.cells].map((cell) => cell.textContent)), location.hash,
   [...document.querySelectorAll('iframe')].map((frame) => frame.getAttribute('src'))];
 """
+
+
+def test_texts_of_items_take_the_room_that_there_is(browser, tmp_path):
+    row = ("essay 1", "word " * 380, "A1 0.90, B1 0.10", "B1", "A1", 2, 0.1)
+    head = ("item", "text", "probabilities", "gold", "predicted", "levels off", "p of gold")
+    document = describe_wrong_items([Grid("Wrong", head, (row,), left=5)], ())
+    path = tmp_path / "items.html"
+    path.write_text(render_document(document, [], links=LINKS))
+    browser.open(path, width=WIDE)
+    width, hidden = browser.run(
+        "const text = document.querySelector('td .long');"
+        "return [text.clientWidth, text.scrollHeight - text.clientHeight]"
+    )
+    assert width > WIDE / 2
+    assert hidden <= 1
+    browser.open(path, width=PHONE)
+    assert browser.run("return document.documentElement.scrollWidth") <= PHONE
+
+
+def test_rounding_makes_no_report_better(browser, site):
+    """Of one system, `evaluate` and `compare` may differ in the last digit."""
+    page = (site / "compare.html").read_text()
+    found = re.search(r'(<script[^>]*id="reports"[^>]*>)(.*?)(</script>)', page, re.DOTALL)
+    listed = json.loads(found[2])
+    value = {"system": "s", "metric": "kendall_tau_b", "direction": "maximize", "data": "d"}
+    values = [value | {"value": x, "low": None, "high": None} for x in (0.64, 0.64 + 2e-15)]
+    two = [listed[k] | {"values": [values[k]]} for k in range(2)]
+    changed = page.replace(found[2], json.dumps(two))
+    (site / "near.html").write_text(changed)
+    browser.open(site / "near.html")
+    assert browser.run(READ)[0] == [["kendall_tau_b", "s", "0.640", "0.640", "0.000", "equal"]]
 
 
 def test_two_reports_are_chosen_compared_and_shown(browser, site):

@@ -100,6 +100,16 @@ def test_both_scales_are_shown_and_normalised_columns_are_turned_back(here):
     assert "σ of the training targets is 104.3" in " ".join(text.split())
 
 
+def test_one_number_has_one_interval_and_stands_in_the_verdict_once():
+    ran = run(*ASKED, "--residuals", "family", "--format", "json")
+    found = json.loads(ran.out)
+    bias = {key: found["metrics"]["bias"][key] for key in found["residuals"]["bias"]}
+    assert found["metrics"]["bias"]["method"] == "studentized"
+    assert found["residuals"]["bias"] == bias
+    verdict = run(*ASKED, "--residuals", "family").out.partition("\nMetrics\n")[0]
+    assert verdict.count("rmse") == 1
+
+
 def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     further = ("--lower", "lo", "--upper", "hi", "--order", "t", "--residuals", "family")
     more = (

@@ -221,3 +221,15 @@ def test_a_search_is_not_written_over_an_experiment_or_its_own_data(here, data, 
     assert (ran.code, ran.out) == (2, "")
     assert why in ran.err
     assert contents(here) == before
+
+
+def test_a_file_that_a_report_needs_is_named(here, monkeypatch):
+    monkeypatch.setattr("ordinate.results.provenance.LARGEST_MADE_OF", 200)
+    (here / "items.csv").write_text("gold,predicted\n" + "A1,A1\nB1,C1\n" * 9)
+    arguments = ("items.csv", "--gold", "gold", "--predicted", "predicted", "--scale", "cefr")
+    ran = run("evaluate", *arguments, "-o", "report.html")
+    (beside,) = here.glob("report.html.*.json")
+    assert ran.err == (
+        f"{beside.name} belongs to report.html: `ordinate verify` needs it beside it.\n"
+    )
+    assert run("verify", "report.html").code == 0

@@ -4,12 +4,14 @@ import numpy as np
 
 import ordinate
 from ordinate.inference import ConfidenceIntervals
+from ordinate.meta.meta_evaluation import evaluate_metrics
 from ordinate.meta.property_verdicts import PropertyVerdicts
 from ordinate.metrics import find_metric
 from ordinate.results.base import Result
 from ordinate.results.case_scales import evaluate_cases
 from ordinate.results.distribution_shift import evaluate_shift
 from ordinate.results.residuals import analyse_residuals
+from ordinate.summaries import Panel
 
 LEVELS = ["A1", "A2", "B1", "B2"]
 QUICK = ConfidenceIntervals(resamples=100)
@@ -88,12 +90,18 @@ MAKERS = {
     "plan": lambda: ordinate.power(
         GOLD, {"near": NEAR, "far": FAR}, "mae", scale="A1,A2,B1,B2", difference=0.1, resamples=100
     ),
+    "meta-evaluation": lambda: evaluate_metrics(
+        Panel.of(GOLD, {"near": NEAR, "far": FAR, "gold": GOLD}, "A1,A2,B1,B2"),
+        "mae,accuracy",
+        cases=4,
+        resamples=100,
+    ),
     "properties": lambda: PropertyVerdicts.of([find_metric("mae"), find_metric("cem_ord")]),
 }
 # Of these, every number is recomputed from a summary.
 RECOMPUTED = {
     "evaluation", "clusters", "cases", "scaled cases", "comparison", "calibration",
-    "recalibration", "clustered regression", "plan",
+    "recalibration", "clustered regression", "plan", "meta-evaluation",
 }  # fmt: skip
 made: dict[str, Result] = {}
 

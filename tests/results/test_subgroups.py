@@ -428,12 +428,54 @@ def test_the_verdict_names_the_subgroups_that_differ_most_first():
     named = f"{first} ({gaps[first].value:.3f}), {second} ({gaps[second].value:.3f}), "
     verdict = result.document().verdict
     assert len(clear) == 8
-    assert f"different from the rest by accuracy, each on its own: {named}" in verdict
+    assert f"different from the rest by accuracy (Holm over 8 subgroups): {named}" in verdict
     assert " and 3 more." in verdict
     alike = evaluate(gold, gold, "0,1,2", "mae", by=parts)
-    assert "No subgroup is significantly different from the rest by mae." in (
+    assert "No subgroup is significantly different from the rest by mae (Holm" in (
         alike.document().verdict
     )
+
+
+def test_a_subgroup_of_one_item_is_in_no_verdict():
+    gold, answers = [k % 6 for k in range(60)], [k % 6 for k in range(60)]
+    answers[::4] = [5 - x for x in gold[::4]]
+    by = ["many"] * 57 + ["one", "two", "three"]
+    gold[-3:], answers[-3:] = [2, 2, 2], [0, 2, 5]
+    result = evaluate(gold, answers, "0..5", by=by)
+    for name in ("one", "two", "three"):
+        part = result.by[name]
+        for metric, score in part.metrics.items():
+            gap = part.difference_from_rest[metric]
+            assert score.estimate.low < score.estimate.high or math.isnan(score.estimate.low)
+            assert math.isnan(gap.low) != score.metric.share
+            assert gap.note or score.metric.share
+        assert part.metrics["cem_ord"].estimate.note == "there is one item only"
+        assert part.metrics["accuracy"].estimate.method == "wilson"
+    verdicts = result.document().verdicts
+    for name in ("cem_ord", "quadratic_kappa", "bias"):
+        assert (
+            f"No subgroup has enough items to tell whether it differs from the rest by {name}."
+            in (verdicts[name])
+        )
+    assert (
+        "No subgroup is significantly different from the rest by accuracy" in verdicts["accuracy"]
+    )
+
+
+def test_the_verdict_counts_the_subgroups_that_are_too_small():
+    gold = [k % 3 for k in range(120)]
+    answers = [0 if 60 <= k < 100 else x for k, x in enumerate(gold)]
+    by = ["a"] * 60 + ["b"] * 40 + ["c", "d"] * 10
+    verdict = evaluate(gold, answers, "0,1,2", "mae", by=by).document().verdict
+    assert "from the rest by mae (Holm over 2 subgroups): b (" in verdict
+    assert " Too small to tell, or undefined: 2 subgroups." in verdict
+
+
+def test_a_value_that_no_table_can_change_has_no_interval():
+    found = evaluate([2] * 30, [0, 1] * 15, "0..3", "quadratic_kappa").metrics["quadratic_kappa"]
+    assert found.value == 0.0
+    assert math.isnan(found.estimate.low)
+    assert found.estimate.note == "no items with these gold levels give another value"
 
 
 @pytest.mark.parametrize("regression", [False, True])

@@ -10,7 +10,7 @@ from verified_reports import GOLD, MAKERS, NEAR, RECOMPUTED, change_digit, make
 import ordinate
 from ordinate.errors import BadInput
 from ordinate.render import render
-from ordinate.render.packed_text import pack_text
+from ordinate.render.packed_text import pack_text, unpack_text
 from ordinate.results.provenance import (
     CALL,
     FUNCTIONS,
@@ -118,9 +118,14 @@ def test_what_is_too_large_for_a_report_stands_in_a_file_beside_it(tmp_path, mon
     (beside,) = [x for x in tmp_path.iterdir() if x != path]
     assert verify(path).agrees
     assert re.fullmatch(r"report\.html\.[0-9a-f]{16}\.json", beside.name)
-    content = beside.read_text()
-    beside.write_text(change_digit(content, re.search(r"\d", content).start()))
-    assert not verify(path).agrees
+    assert beside.stat().st_size < len(json.dumps(dump_value(result))) / 2  # it is packed
+    content = unpack_text(json.loads(beside.read_text())["packed"])
+    changed = change_digit(content, re.search(r"\d", content).start())
+    for text in (changed, json.dumps({"packed": pack_text(changed)})):  # older ones are as they are
+        beside.write_text(text)
+        assert not verify(path).agrees
+    beside.write_text(content)
+    assert verify(path).agrees
     ordinate.evaluate(GOLD, NEAR, "A1,A2,B1,B2", "mae").save(path, force=True)
     assert [x.name for x in tmp_path.iterdir()] == ["report.html"]
     result.save(path, force=True)
@@ -130,6 +135,24 @@ def test_what_is_too_large_for_a_report_stands_in_a_file_beside_it(tmp_path, mon
     (tmp_path / "piped.json").write_text(result.to_json())
     with pytest.raises(BadInput, match=r"letters are too many; with -o they have a file"):
         verify(tmp_path / "piped.json")
+
+
+def test_a_report_without_a_summary_says_so_before_anything_else(tmp_path):
+    path = tmp_path / "report.json"
+    make("properties").save(path)
+    document = verify(path).document()
+    assert document.verdict.startswith("Nothing was recomputed: the report carries no summary,")
+    assert "All digits agree" not in document.verdict
+    assert "What was written again agrees: " in document.verdict
+    path.write_text(path.read_text().replace('"task": "properties"', '"task": "others"'))
+    assert verify(path).document().verdict.startswith("Nothing was recomputed")
+
+
+def test_resamples_of_a_call_have_a_limit():
+    made_of = dump_value(make("meta-evaluation"))
+    made_of["arguments"]["resamples"] = 10**9
+    with pytest.raises(BadInput, match="1,000,000,000 resamples are more than"):
+        load_value(made_of)
 
 
 def test_only_named_functions_and_classes_make_a_report():

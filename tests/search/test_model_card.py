@@ -74,6 +74,14 @@ def test_a_saved_card_is_recomputed_from_its_summaries(finished, case, suffix, t
     assert found.summaries == expected[case.name]
 
 
+def test_one_number_of_a_card_has_one_interval(finished, case):
+    root, _ = finished
+    (evaluation,) = make_model_card(root).evaluations.values()
+    if case.name == "regression":
+        (residuals,) = evaluation.parts
+        assert residuals.bias == evaluation.metrics["bias"]
+
+
 def test_the_verdict_names_the_test_and_the_baselines(finished):
     verdict = make_model_card(finished[0]).document().verdict
     assert verdict.startswith("On test, by which nothing was selected: ")

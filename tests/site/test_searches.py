@@ -55,9 +55,14 @@ def test_the_worst_levels_are_first_with_their_texts_and_probabilities(searches)
         wrong.append((-abs(place[gold] - place[predicted]), p, k))
     expected = sorted(x for x in wrong if x[0])[:MOST_ITEMS]
     assert [row[0] for row in grid.rows] == [test["ids"][k] for _, _, k in expected]
-    assert [row[4:] for row in grid.rows] == [(-off, p) for off, p, _ in expected]
+    assert [row[5:] for row in grid.rows] == [(-off, p) for off, p, _ in expected]
+    for row, (_, _, k) in zip(grid.rows, expected, strict=True):
+        shown = dict(part.rsplit(" ", 1) for part in row[2].split(", "))
+        given = zip(place, test["probabilities"][system][k], strict=True)
+        assert shown == {str(level): f"{p:.2f}" for level, p in given if p >= 0.005}
     assert all(row[1].startswith("Text ") for row in grid.rows)
-    assert grid.header == ("item", "text", "gold", "predicted", "levels off", "p of gold")
+    head = ("item", "text", "probabilities", "gold", "predicted", "levels off", "p of gold")
+    assert grid.header == head
 
 
 def test_the_largest_residuals_are_first(searches):

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import pytest
 from command import run
 from report_folders import GOLD, SHIFTED, evaluate, save_report
+from verified_reports import change_digit
 
 import ordinate
 from ordinate.errors import BadInput, BadOutput
@@ -231,6 +232,31 @@ def test_shards_are_no_reports_and_not_broken(reports, tmp_path):
     shards.mkdir()
     (reports / "two.json").rename(shards / "two.json")
     assert "There is no report in shards." in str(write_site(shards, tmp_path / "none"))
+
+
+def test_a_report_that_shows_other_numbers_is_broken_and_displaces_none(tmp_path):
+    for form in ("json", "html"):
+        save_report(evaluate(SHIFTED), tmp_path / "in" / f"whole.{form}")
+        changed = save_report(evaluate(SHIFTED), tmp_path / "in" / f"changed.{form}")
+        text = changed.read_text("utf-8")
+        place = re.search(r'"value": 0\.\d|<td class="n">0\.\d', text).end() - 1
+        changed.write_text(change_digit(text, place), "utf-8")
+    listing = write_site(tmp_path / "in", tmp_path / "site")
+    assert [one.report.path for one in listing.reports] == ["whole.html"]
+    assert listing.same == (("whole.json", "whole.html"),)
+    assert [one.path for one in listing.broken] == ["changed.html", "changed.json"]
+    assert all("it was changed after it was written" in one.reason for one in listing.broken)
+
+
+def test_a_page_whose_report_is_large_can_be_verified(tmp_path, monkeypatch):
+    monkeypatch.setattr("ordinate.results.provenance.LARGEST_MADE_OF", 500)
+    save_report(evaluate(SHIFTED, groups=list(range(60))), tmp_path / "in" / "large.html")
+    site = tmp_path / "site"
+    (row,) = write_site(tmp_path / "in", site).rows()
+    assert verify(site / row["page"]).agrees
+    assert len(list_names(site / "reports")) == 2
+    write_site(tmp_path / "in", site, force=True)
+    assert verify(site / row["page"]).agrees
 
 
 def test_links_hidden_files_and_other_sites_are_left_alone(reports, tmp_path):

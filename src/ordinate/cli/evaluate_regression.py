@@ -416,14 +416,16 @@ class _RegressionRun:
         """Return the parts that look at single items."""
         parts = []
         if self.options.residuals is not None:
-            parts.append(self._build_residuals(items))
+            parts.append(self._build_residuals(result, items))
         if self.rivals:
             parts.append(self._build_comparison(items))
         if self.options.edges is not None:
             parts.append(self._levels(result, items))
         return parts
 
-    def _build_residuals(self, items: "RegressionRows") -> "ReportPart":
+    def _build_residuals(
+        self, result: "RegressionEvaluation", items: "RegressionRows"
+    ) -> "ReportPart":
         from ordinate.results.report_parts import ReportPart
         from ordinate.results.residuals import analyse_residuals
 
@@ -436,7 +438,7 @@ class _RegressionRun:
             interval=self.level,
             names=table.places if len(table.files) > 1 else None,
             rows=table.row,
-        )
+        ).take_bias(result.metrics)
         grouped = items.groups is not None and self.level is not None
         notes = (NOT_GROUPED_NOTE,) if grouped else ()
         return ReportPart("residuals", found, notes=notes)

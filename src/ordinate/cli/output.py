@@ -1,6 +1,7 @@
 """Results that arrive whole or not at all."""
 
 import glob
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,13 +29,24 @@ def replace_atomically(target: str | None, *, force: bool) -> Iterator[Path | No
 
 @contextmanager
 def replace_with_companion(target: str, *, force: bool) -> Iterator[tuple[Path, StoreText]]:
-    """Give a temporary file as `replace_atomically` does, and what puts a file beside it."""
+    """Give a temporary file as `replace_atomically` does, and what puts a file beside it.
+
+    A file that the report needs is said, for it has to move with the report.
+    """
     path = _resolve_target(target, force=force)
+    stored: list[str] = []
     with (
         atomic_files.store_beside(path) as store,
         atomic_files.replace_file(path, prefix=atomic_files.UNLOCKED_PREFIX) as temporary,
     ):
-        yield temporary, store
+
+        def store_and_note(text: str) -> str:
+            stored.append(store(text))
+            return stored[-1]
+
+        yield temporary, store_and_note
+    for name in stored:
+        sys.stderr.write(f"{name} belongs to {path.name}: `ordinate verify` needs it beside it.\n")
 
 
 def check_output_paths(

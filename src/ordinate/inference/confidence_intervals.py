@@ -69,6 +69,8 @@ JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
+NO_WIDTH_NOTE = "no items with these gold levels give another value"
+ONE_ITEM_NOTE = "there is one item only"
 
 
 @dataclass(frozen=True)
@@ -489,6 +491,9 @@ class _IntervalEstimator:
         """Return the matrices on which an interval has no width."""
         if plan.method in NONDEGENERATE_METHODS or plan.method == self.settings.method:
             return plan.where[:0]
+        return self._find_flat(plan)
+
+    def _find_flat(self, plan: _Plan) -> Array:
         found = [self.found[plan.metric.expression][place] for place in plan.where]
         bounds = np.array([(x.low, x.high) for x in found])
         return plan.where[_are_close(bounds[:, 0], bounds[:, 1])]
@@ -497,7 +502,11 @@ class _IntervalEstimator:
         """Widen the intervals of metrics that neither resamples nor derivatives can move."""
         wider = []
         for plan in plans:
-            if len(where := self._find_degenerate(plan)):
+            where = self._find_degenerate(plan)
+            if not (self.clustered or plan.metric.share):  # one item varies nowhere
+                self._withhold(plan, where[self.effective_sizes[where] <= 1], ONE_ITEM_NOTE)
+                where = where[self.effective_sizes[where] > 1]
+            if len(where):
                 notes: list[str | None] = [None] * len(plan.notes)
                 for place in where:
                     notes[place] = self._explain_no_width(plan.metric, place)
@@ -506,6 +515,13 @@ class _IntervalEstimator:
         self._sample_posterior([plan for plan in wider if plan.method == "dirichlet"], None)
         for plan in wider:
             self._fill_intervals(plan)
+            self._withhold(plan, self._find_flat(plan), NO_WIDTH_NOTE)
+
+    def _withhold(self, plan: _Plan, where: Array, note: str) -> None:
+        """Give a metric of these matrices no interval, for a reason."""
+        found = self.found[plan.metric.expression]
+        for place in where:
+            found[place] = make_point_estimate(found[place].value, note)
 
     def _explain_no_width(self, metric: Metric, place: int) -> str | None:
         resampled = metric.expression in self.bootstrap.get(place, {})

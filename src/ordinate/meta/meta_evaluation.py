@@ -39,6 +39,7 @@ from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_una
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
 from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
+from ordinate.results.base import record_call
 from ordinate.settings import Setting
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import DROP_HINT
@@ -56,6 +57,7 @@ MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
 CONSTANT_REASON = "one of the two metrics is the same for all systems that both are defined for"
 
 
+@record_call
 def evaluate_metrics(
     panel: Panel,
     metrics: MetricSelection = None,

@@ -26,8 +26,10 @@ function matchValues(first, second) {
 
 function describeDifference([a, b]) {
   if (!a || !b || a.value === null || b.value === null) return ["", ""];
-  const gap = b.value - a.value;
-  const gains = { maximize: gap, minimize: -gap, zero: Math.abs(a.value) - Math.abs(b.value) };
+  const size = Math.max(1, Math.abs(a.value), Math.abs(b.value));
+  const near = Math.abs(b.value - a.value) <= 1e-9 * size; // commands add up in different orders
+  const gap = near ? 0 : b.value - a.value;
+  const gains = { maximize: gap, minimize: -gap, zero: near ? 0 : Math.abs(a.value) - Math.abs(b.value) };
   const gain = gains[a.direction];
   const side = gain === undefined ? "" : gain > 0 ? "better" : gain < 0 ? "worse" : "equal";
   return [(gap > 0 ? "+" : "") + format(gap), side];

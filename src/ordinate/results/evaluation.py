@@ -8,8 +8,8 @@ import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.estimates import estimate_difference
 from ordinate.inference.resampling import ProgressCallback
+from ordinate.inference.subgroup_differences import estimate_difference_from_rest
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
@@ -160,7 +160,8 @@ class Evaluation(Result):
         found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
         if intervals is not None and len(parts) > 1:
             others = estimate_each(metrics, pool_rests(batch), intervals, None)
-            found = [part.subtract(rest) for part, rest in zip(found, others, strict=True)]
+            n = sum(part.confusion_matrix.n for part in found)
+            found = [part.subtract(rest, n) for part, rest in zip(found, others, strict=True)]
         if progress is not None:
             progress(1.0)
         return dict(zip(parts, found, strict=True))
@@ -203,10 +204,14 @@ class Evaluation(Result):
             for place in range(len(scores))
         ]
 
-    def subtract(self, rest: dict[str, Estimate]) -> "Evaluation":
-        """Return the same, which knows how it differs from all other items."""
-        scores = self.metrics.items()
-        apart = {n: estimate_difference(s.estimate, rest[n]) for n, s in scores if s.estimate}
+    def subtract(self, rest: dict[str, Estimate], total: float) -> "Evaluation":
+        """Return the same, which knows how it differs from the rest of so many items in total."""
+        items = min(self.confusion_matrix.n, total - self.confusion_matrix.n)
+        apart = {
+            name: estimate_difference_from_rest(score.metric, score.estimate, rest[name], items)
+            for name, score in self.metrics.items()
+            if score.estimate
+        }
         return replace(self, difference_from_rest=apart)
 
     @record_call

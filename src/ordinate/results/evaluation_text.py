@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.subgroup_differences import compute_adjusted_p_values
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
@@ -331,22 +332,28 @@ def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
 
 def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
     """Say which subgroups differ from the rest by a metric, those that differ most first."""
-    gaps = {
-        group: part.difference_from_rest[name]
-        for group, part in result.list_subgroups()
-        if part.difference_from_rest
-    }
-    if not gaps:
+    parts = {group: part for group, part in result.list_subgroups() if part.difference_from_rest}
+    pooled = result.metrics[name].estimate
+    if not parts or pooled is None or result.interval is None:
         return []
-    clear = {group: gap.value for group, gap in gaps.items() if gap.low > 0 or gap.high < 0}
+    gaps = {group: part.difference_from_rest[name] for group, part in parts.items()}
+    sizes = {group: part.confusion_matrix.n for group, part in parts.items()}
+    level = result.interval.level
+    p_values = compute_adjusted_p_values(gaps, sizes, pooled, level)
+    if not p_values:
+        return [f"No subgroup has enough items to tell whether it differs from the rest by {name}."]
+    clear = {group: gaps[group].value for group, p in p_values.items() if p <= 1.0 - level}
+    family = f" (Holm over {len(p_values):,} subgroups)" if len(parts) > 2 else ""
+    left = len(parts) - len(p_values)
+    untold = f" Too small to tell, or undefined: {format_count(left, 'subgroup')}." if left else ""
     if not clear:
-        return [f"No subgroup is significantly different from the rest by {name}."]
+        return [f"No subgroup is significantly different from the rest by {name}{family}.{untold}"]
     named = [
         f"{group} ({format_cell(clear[group])})"
         for group in sorted(clear, key=lambda group: -abs(clear[group]))
     ]
     some = join_names(named, most=MOST_NAMED)
-    return [f"Significantly different from the rest by {name}, each on its own: {some}."]
+    return [f"Significantly different from the rest by {name}{family}: {some}.{untold}"]
 
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:

@@ -23,7 +23,7 @@ from ordinate.metrics.catalogue import SUMMARY_TYPES, get_summary_type
 from ordinate.render import Document, Grid, StoreText
 from ordinate.render.charts import Chart
 from ordinate.render.document import Variants
-from ordinate.render.packed_text import pack_text
+from ordinate.render.packed_text import MOST_UNPACKED, pack_text
 from ordinate.results.base import SCHEMA, Record, Result, to_json_label
 from ordinate.scale import Scale
 from ordinate.summaries import Summary
@@ -50,6 +50,7 @@ FUNCTIONS = {
     "Result.replace_fields": "ordinate.results.base",
     "SampleSizePlan.from_panel": "ordinate.results.sample_size",
     "ShiftEvaluation.from_evaluations": "ordinate.results.distribution_shift",
+    "evaluate_metrics": "ordinate.meta.meta_evaluation",
 }
 SUMMARIES = {
     "ConfusionMatrix": ("ordinate.summaries.confusion", "confusion matrices"),
@@ -134,12 +135,15 @@ def describe_provenance(result: Result, store: StoreText | None = None) -> Recor
     text = _write(made_of)
     made_with = {"ordinate": VERSION, "numpy": np.__version__, "schema": SCHEMA}
     stored: Record
+    packed = ""
+    if LARGEST_MADE_OF < len(text) <= MOST_UNPACKED:
+        packed = pack_text(text)  # most sums of probabilities are 0
     if len(text) <= LARGEST_MADE_OF:
         stored = {"made_of": json.loads(text)}
-    elif len(packed := pack_text(text)) <= LARGEST_MADE_OF:  # most sums of probabilities are 0
+    elif packed and len(packed) <= LARGEST_MADE_OF:
         stored = {"packed": packed}
     elif store is not None:
-        stored = {"file": store(text)}
+        stored = {"file": store(_write({"packed": packed}) if packed else text)}
     else:
         stored = {"left_out": f"{len(text):,} letters are too many; with -o they have a file"}
     return made_with | stored | {"sha256": compute_checksum(made_with, made_of)}
@@ -299,10 +303,15 @@ def load_value(data: Any) -> Any:
     if tag not in MODULES:
         raise BadInput(f"A report is made of nothing that is called {shorten(tag)}.")
     loaded = {name: load_value(x) for name, x in values.items()}
-    resamples = loaded.get("resamples")
-    if tag in SETTINGS and isinstance(resamples, int) and resamples > MOST_RESAMPLES:
-        raise BadInput(f"{resamples:,} resamples are more than a report is made again with.")
+    if tag in SETTINGS:
+        _check_resamples(loaded)
     return _load_class(tag)(**loaded)
+
+
+def _check_resamples(values: Mapping[str, Any]) -> None:
+    resamples = values.get("resamples")
+    if isinstance(resamples, int) and resamples > MOST_RESAMPLES:
+        raise BadInput(f"{resamples:,} resamples are more than a report is made again with.")
 
 
 @cache
@@ -327,7 +336,9 @@ def _load_call(values: Mapping[str, Any]) -> Result:
     made: Any = import_module(FUNCTIONS[function])
     for name in function.split("."):
         made = getattr(made, name)
-    result: Result = made(**load_value(values["arguments"]))
+    arguments = load_value(values["arguments"])
+    _check_resamples(arguments)
+    result: Result = made(**arguments)
     return result
 
 

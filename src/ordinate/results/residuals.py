@@ -1,8 +1,8 @@
 """Residuals: where regression predictions are off: by prediction, by feature, row by row."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,6 +118,10 @@ class ResidualAnalysis(Result):
     def rmse(self) -> float:
         """The root of the mean squared error of all items."""
         return float(find_metric("rmse", Moments)(self.summary))
+
+    def take_bias(self, metrics: Mapping[str, Estimate]) -> "ResidualAnalysis":
+        """Return the same with the bias of an evaluation, so that one number has one interval."""
+        return replace(self, bias=metrics.get("bias", self.bias))
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""

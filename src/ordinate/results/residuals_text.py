@@ -30,7 +30,9 @@ def describe_residuals(result: "ResidualAnalysis") -> Document:
         f"Residuals of {format_count(result.summary.n)}{unit}",
         (
             _make_bin_grid(result, "By prediction", "prediction", result.bins),
-            " ".join([*_describe_biased_bins(result), _describe_trend(result)]),
+            " ".join(
+                [_state_rmse(result), *_describe_biased_bins(result), _describe_trend(result)]
+            ),
             *_make_feature_blocks(result),
             *_make_largest_blocks(result),
         ),
@@ -52,8 +54,11 @@ def _state_bias(result: "ResidualAnalysis") -> str:
     side = "too high" if bias.value > 0 else "too low"
     if bias.low <= 0 <= bias.high:
         side = "neither too high nor too low on average"
-    rmse = format_with_unit(result.rmse, result.unit)
-    return f"The predictions are {side}: bias {shown}, rmse {rmse}."
+    return f"The predictions are {side}: bias {shown}."
+
+
+def _state_rmse(result: "ResidualAnalysis") -> str:
+    return f"Over all items the rmse is {format_with_unit(result.rmse, result.unit)}."
 
 
 def _make_bin_grid(

@@ -236,6 +236,7 @@ def _evaluate_targets(results: Record, test: Record, by: Column | None) -> Regre
         alpha=results["settings"]["alpha"],
     )
     residuals = analyse_residuals(targets, predicted, unit=unit, rows=test["rows"])
+    residuals = residuals.take_bias(found.metrics)
     return found.replace_fields(sections=(residuals.document(),), parts=(residuals,))
 
 

@@ -10,6 +10,7 @@ from ordinate.experiment.layout import TEST_PREDICTIONS_FILE, refuse_reserved_pa
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import compute_digest, replace_folder
 from ordinate.render import Document, Grid, render
+from ordinate.render.atomic_files import store_beside
 from ordinate.render.charts import Chart
 from ordinate.render.document import Link
 from ordinate.render.html_page import Section, render_data, render_document
@@ -164,7 +165,8 @@ def _write_report(found: StoredReport, site: Path) -> tuple[str | None, BrokenRe
         return None, None
     page = f"{REPORTS}/{_name_page(found.path)}"
     try:
-        _write_page(site / page, render(found.result, "html"))
+        with store_beside(site / page) as store:
+            _write_page(site / page, render(found.result, "html", store=store))
     except OrdinateError as problem:
         return None, BrokenReport(found.path, f"it has no page: {problem}")
     except Exception as problem:  # noqa: BLE001 - a damaged report may break any view, and no other

@@ -1,6 +1,6 @@
 """The items that a system got most wrong, from the test predictions that a search wrote down."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -17,6 +17,7 @@ from ordinate.search.analysis import read_run_files
 
 MOST_ITEMS = 20  # of a system
 LONGEST_TEXT = 2_000  # letters of an item
+LEAST_SHOWN = 0.005  # of the probabilities of an item: below it they would read 0.00
 LEVELS, VALUES = "tune", "tune_regression"  # tasks of searches
 NO_ITEMS = (
     "Evaluations and comparisons carry counts and no items. `ordinate evaluate … --items "
@@ -79,6 +80,7 @@ def _rank_levels(
         cells = [
             (
                 *_describe_item(test, k, texts),
+                _format_probabilities(test, system, levels, k),
                 str(test.get("gold", [])[k]),
                 str(predictions[k]),
                 int(distance[k]),
@@ -88,8 +90,8 @@ def _rank_levels(
         ]
         count = int((distance > 0).sum())
         title = f"{where}: {system} gets {format_count(count)} of {len(gold):,} wrong"
-        header = ("item", "text", "gold", "predicted", "levels off", "p of gold")
-        yield from _make_grid(title, header, cells, left=4)
+        header = ("item", "text", "probabilities", "gold", "predicted", "levels off", "p of gold")
+        yield from _make_grid(title, header, cells, left=5)
 
 
 def _rank_values(
@@ -125,6 +127,17 @@ def _get_probabilities(test: _Test, system: str, gold: Any) -> Any:
     if rows is None:
         return np.full(len(gold), np.nan)
     return np.array(rows, float)[np.arange(len(gold)), gold]
+
+
+def _format_probabilities(
+    test: _Test, system: str, levels: Iterable[str], place: int
+) -> str | None:
+    """Return the levels that an item may have by the prediction, in their order."""
+    rows = test.get("probabilities", {}).get(system)
+    if rows is None:
+        return None
+    shown = zip(levels, rows[place], strict=True)
+    return ", ".join(f"{level} {p:.2f}" for level, p in shown if p >= LEAST_SHOWN)
 
 
 def _describe_item(test: _Test, place: int, texts: Sequence[str]) -> tuple[Cell, Cell]:
