@@ -21,6 +21,7 @@ MODEL_FOLDER = "model"  # of the files of the model itself
 DESCRIPTION_FILE = "description.json"  # all that predictions depend on beside the other files
 OUT_OF_FOLD_FILE = "out_of_fold.npz"
 LIBRARIES = ("scipy", "scikit-learn", "skops")
+PREDICTORS = {"classification": "ordinate predict", "regression": "ordinate predict-regression"}
 SHOWN_MODELS = 12  # models named in an error
 
 
@@ -162,7 +163,9 @@ def read_description(root: Path, name: str, task: str) -> tuple[Path, Manifest, 
         raise BadStore(f"There is no model {shorten(name)} in {root / MODELS}.")
     manifest = read_verified_manifest(folder)
     if manifest.artifact != ARTIFACT or manifest.config.get("task") != task:
-        raise BadStore(f"{folder} holds no model of {task}, by its manifest.")
+        other = PREDICTORS.get(str(manifest.config.get("task")))
+        advice = "" if other is None else f" Predict with it: {other}."
+        raise BadStore(f"{folder} holds no model of {task}, by its manifest.{advice}")
     if manifest.name != name:
         raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
     if DESCRIPTION_FILE not in manifest.files:
@@ -227,6 +230,12 @@ def find_winner(root: Path) -> str:
             "Name another one with --model, or tune again."
         )
     return won
+
+
+def find_searched_task(root: Path) -> str | None:
+    """Return the task of the latest search in a folder, as its results name it."""
+    path = resolve_inside(root, RESULTS, RESULTS_FILE)
+    return read_json(path, dict[str, Any]).get("task") if path.is_file() else None
 
 
 def explain_no_models(root: Path) -> BadInput:

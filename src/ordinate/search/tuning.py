@@ -13,7 +13,6 @@ from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import (
     CHECKPOINTS,
     CONFIG_FILE,
-    RESULTS,
     RESULTS_FILE,
     RUNS,
     SUMMARY_FILE,
@@ -24,10 +23,14 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import remove_leftovers, write_json, write_text
-from ordinate.experiment.stored_json import read_json
 from ordinate.experiment.workers import WorkerPool, limit_to_one_thread
 from ordinate.render import render
-from ordinate.search.saved_models import LIBRARIES, save_candidates, save_ensemble
+from ordinate.search.saved_models import (
+    LIBRARIES,
+    find_searched_task,
+    save_candidates,
+    save_ensemble,
+)
 from ordinate.search.selection import (
     ModelSelection,
     estimate_nested,
@@ -76,9 +79,8 @@ def open_workers(
 
 
 def _refuse_other_task(root: Path, task: str) -> None:
-    path = root / RESULTS / RESULTS_FILE
-    other = read_json(path, dict[str, Any]).get("task") if path.exists() else task
-    if other != task:
+    other = find_searched_task(root)
+    if other not in (None, task):
         raise BadOutput(
             f"{shorten(str(root))} has the results of ordinate.{shorten(other).strip(chr(39))}. "
             "Name another folder."
