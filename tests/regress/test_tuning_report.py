@@ -10,6 +10,7 @@ from regression_tables import columns, smooth
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
 from ordinate.regress.table import make_table
+from ordinate.regress.trained_model import load_regression_model
 from ordinate.regress.tuning import tune_table
 from ordinate.render import Grid
 from ordinate.search.analysis import analyze_search
@@ -151,6 +152,16 @@ def test_rows_that_were_learned_from_make_no_test(tmp_path):
     settings = Settings(models="poly_ridge", trials=1, folds=2)
     verdict = tune_table(table, tmp_path, settings, split=split).document().verdict
     assert "optimistically biased: it has learned from all its 60 items." in verdict
+
+
+def test_a_target_without_a_unit_has_no_column_of_units(found, tmp_path):
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    result = tune_table(smooth(60), tmp_path, settings)
+    for one, head in ((found[1], ("metric", "value", "95 % CI", "unit")), (result, None)):
+        (grid,) = (x for x in one.document().blocks if getattr(x, "title", "") == "Summary")
+        assert grid.header == (head or ("metric", "value", "95 % CI"))
+    predicted = load_regression_model(tmp_path).predict(np.ones((2, len(result.source.features))))
+    assert repr(predicted) == "<Predictions: 2 rows of row, prediction, lower and upper>"
 
 
 def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):

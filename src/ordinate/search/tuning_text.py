@@ -233,7 +233,7 @@ def build_summary_grid(rows: Sequence[Mapping[str, Any]]) -> Grid:
         (row["title"], format_number(one.value), format_estimate_interval(one), row["unit"])
         for row, one in found
     )
-    return Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells)
+    return Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells).drop_empty_columns()
 
 
 def explain_missing_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
