@@ -1,11 +1,16 @@
 """Texts of one's own, from labels to predictions, in Python: columns have the names they have."""
 
+from dataclasses import replace
+
 import pytest
 
 from ordinate.classify import predict, tune
+from ordinate.classify.batch_prediction import DatasetPredictions, PredictionInput, PredictionReport
+from ordinate.classify.trained_model import load_model
 from ordinate.errors import BadInput
 from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
+from ordinate.postprocess.conformal_sets import PredictionSets
 
 WORDS = {"low": "the cat sat on a mat", "high": "notwithstanding objections of the committee"}
 
@@ -46,3 +51,25 @@ def test_a_column_of_ids_that_is_named_now_has_to_be_there(tuned):
     experiment = Experiment.open(tuned.folder, columns=DataColumns(id="number"))
     with pytest.raises(BadInput, match=r"no column 'number' \(--id-column\)"):
         predict(experiment, {"essay": [WORDS["high"]], "nr": ["x"]})
+
+
+def test_levels_outside_their_own_prediction_sets_are_counted(tuned):
+    """As those that quadratic kappa rewards can be, however sure a model is of another level."""
+    found = predict(tuned, [WORDS["high"], WORDS["low"], WORDS["low"]])
+    data = PredictionInput("new", "new.csv", None, {}, "made", notes=("A note.",))
+    within = replace(found, sets=PredictionSets(found.scale, found.levels, found.levels))
+    assert DatasetPredictions(data, within).notes == ("A note.",)
+    lows = PredictionSets(found.scale, 0 * found.levels, 0 * found.levels)
+    done = DatasetPredictions(data, replace(found, sets=lows))
+    first, second = done.notes
+    assert second.startswith("1 of 3 predicted levels lie outside their own prediction sets: ")
+    assert done.to_dict()["notes"] == [first, second]
+    report = PredictionReport(load_model(Experiment.open(tuned.folder)), (done,))
+    assert {first, second} <= set(report.document().notes)
+
+
+def test_the_short_form_of_predictions_is_one_line(tuned):
+    found = predict(tuned, [WORDS["high"], WORDS["low"]])
+    assert repr(found) == (
+        "<Predictions: 2 rows of row, level, argmax, rounded_mean, p_low, p_high and 2 more>"
+    )

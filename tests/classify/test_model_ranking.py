@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ordinate import Scale, compare
 from ordinate.classify.external_systems import PredictionCoverage
+from ordinate.classify.model_evaluation import _build_set_grid, describe_coverage
 from ordinate.classify.model_ranking import ModelRanking
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
 from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
@@ -197,3 +200,18 @@ def test_papers_get_their_tables(form, sign):
     text = render(ranked({"good": GOOD, "under_score": FAIR}), form)
     assert sign in text
     assert {"markdown": r"under\_score", "latex": r"under\_score"}[form] in text
+
+
+def test_coverage_stands_beside_what_it_should_be_and_is_told_of_where_it_is_not():
+    def covering(name, *bounds):
+        found = Estimate(sum(bounds) / 2, *bounds, "wilson")
+        return SimpleNamespace(model=name, sets=SimpleNamespace(coverage=found, mean_size=2.0))
+
+    models = [covering("a", 0.73, 0.89), covering("b", 0.85, 0.93), covering("c", 0.91, 0.97)]
+    tests = [SimpleNamespace(name="test", models=models)]
+    assert _build_set_grid(tests).header[2] == "coverage (nominal 90 %)"
+    less, more = describe_coverage(tests)
+    assert "significantly less often than the nominal 90 %: a on test." in less
+    assert "significantly more often than the nominal 90 %: c on test." in more
+    unknown = covering("d", math.nan, math.nan)
+    assert describe_coverage([SimpleNamespace(name="test", models=[unknown])]) == []

@@ -5,16 +5,18 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from experiments import lay_out
 
+import ordinate
 from ordinate.classify.decision_rules import DECISION_RULES
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE, LabelledItems, evaluate_decision_rules
 from ordinate.classify.settings import Settings
 from ordinate.classify.tuning import tune_experiment
 from ordinate.experiment.folder import Experiment
 from ordinate.metrics import find_metric
-from ordinate.search.tuning_text import describe_tuning
+from ordinate.search.tuning_text import describe_tuning, describe_winner
 
 SETTINGS = Settings(models="logistic", trials=2, folds=3, top_k=1)
 
@@ -61,6 +63,43 @@ def test_test_data_on_which_nothing_could_be_tested_are_named(result):
     text = " ".join(str(replace(result, tests=(lacking,))).split())
     assert "Nothing was tested on test." in text
     assert "test: it has no levels." in text
+
+
+# --- what it is worth --------------------------------------------------------------------------
+
+
+def test_the_verdict_says_what_the_best_model_and_the_test_are_not_better_than(result):
+    strong = describe_winner(with_winner(result, scores(result)))
+    assert "than always predicting" not in strong.split(" On test")[0]
+    flat = scores(result, metric_optimal=True)
+    said = describe_winner(replace(with_winner(result, flat), tests=()))
+    assert "by cross-validation, no" in said
+    assert re.search(r"than always predicting \w\d \(0\.\d{3}\)", said)
+    assert "than chance (0." in said
+    tested = replace(result.tests[0], evaluation=flat)
+    said = describe_winner(replace(with_winner(result, scores(result)), tests=(tested,)))
+    assert "than by cross-validation, no" in said
+
+
+def test_test_texts_that_were_learned_from_are_counted(tmp_path):
+    """Data and test that are the same texts: `ordinate.tune(d, test=d.tail(20))`."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 6)) for _ in range(40)]
+    frame = pd.DataFrame({"text": texts, "level": [f"{k % 4}" for k in range(40)]})
+    found = ordinate.tune(
+        frame,
+        test=frame.tail(20),
+        folder=tmp_path / "tuned",
+        scale="0..3",
+        models="logistic",
+        trials=1,
+        folds=2,
+    )
+    assert found.tests[0].seen == 20
+    verdict = found.document().verdict
+    assert "optimistically biased: it has learned from all its 20 items." in verdict
+    assert "not significantly better than" in verdict
+    assert "20 of its 20 texts are training texts" in " ".join(str(found).split())
 
 
 # --- flags ---------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ def test_the_examples_of_the_help_are_commands(here):
     five.columns = ["essay", *(f"p_{k}" for k in range(1, 6))]
     five.iloc[:, 1:] = five.iloc[:, 1:].div(five.iloc[:, 1:].sum(axis=1), axis=0)
     five.to_parquet(here / "test.parquet")
-    for line in EXAMPLES.splitlines():
+    for line in EXAMPLES.replace("\\\n", "").splitlines():
         if line.startswith("  ordinate"):
             _, *arguments = shlex.split(line)
             assert run(*arguments, "--force", *QUICK).code == 0, line

@@ -272,7 +272,7 @@ def test_frames_are_laid_out_as_files_are(tmp_path, library):
     found = lay_out_experiment(tmp_path / "new", frame, scale="1..2")
     assert str(found.scale()) == "1 < 2"
     data = found.dataset("train")
-    assert (data.n, found.dataset("train_test").n) == (16, 4)
+    assert (data.n, found.dataset("test").n) == (16, 4)
     assert set(data.labels) == {"1", "2"}
     assert data.texts[0].endswith("with a comma")
     with pytest.raises(BadInput, match="pass a file or a data frame"):
@@ -283,7 +283,7 @@ def test_copies_of_a_text_are_not_on_both_sides(tmp_path):
     table = {"id": [f"e{k}" for k in range(60)], "level": ["A1", "B1", "C1"] * 20}
     frame = table | {"text": [f"{table['level'][k]} word{k % 21}" for k in range(60)]}
     found = lay_out_experiment(tmp_path / "new", frame)
-    training, test = (set(found.dataset(stem).texts) for stem in ("train", "train_test"))
+    training, test = (set(found.dataset(stem).texts) for stem in ("train", "test"))
     assert test
     assert not training & test
 

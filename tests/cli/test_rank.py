@@ -290,6 +290,17 @@ def test_a_tampered_model_is_refused(names):
     assert "model.skops" in ran.err
 
 
+def test_a_search_of_regression_models_has_commands_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "found/results").mkdir(parents=True)
+    (tmp_path / "found/results/results.json").write_text('{"task": "tune_regression"}')
+    for line in ("rank -e found", "rank -e found --external x.csv"):
+        ran = run(*line.split())
+        assert ran.code == 2
+        assert "found has regression models" in ran.err
+        assert "ordinate predict-regression -e " in ran.err
+
+
 def test_the_examples_of_the_help_can_be_parsed():
     for line in EXAMPLES.splitlines():
         if line.startswith("  ordinate "):

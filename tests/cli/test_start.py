@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command import run
 
-from ordinate.cli.main import build_parser, main
+from ordinate.cli.main import COMMANDS, build_parser, main
 
 HEAVY = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals"}
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\nA2,A2\n"
@@ -166,6 +166,12 @@ def examples(command: str, flag: str = "--help") -> list[str]:
 
 EVALUATE = [*examples("evaluate"), *examples("evaluate", "--help-files")]
 METRICS = examples("metrics")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_stands_below_the_options_is_no_wider_than_a_page(command):
+    _, _, below = run(command, "--help").out.partition("\nexamples:\n")
+    assert max(map(len, below.splitlines()), default=0) <= 100
 
 
 def test_there_are_examples_and_each_is_a_command():

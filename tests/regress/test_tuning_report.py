@@ -8,7 +8,9 @@ import pytest
 from regression_tables import columns, smooth
 
 from ordinate.regress.settings import Settings
+from ordinate.regress.splits import Split
 from ordinate.regress.table import make_table
+from ordinate.regress.trained_model import load_regression_model
 from ordinate.regress.tuning import tune_table
 from ordinate.render import Grid
 from ordinate.search.analysis import analyze_search
@@ -128,6 +130,38 @@ def test_the_verdict_has_the_unit_and_what_the_test_says(found):
     )
     assert "On test, by which nothing was selected, it has" in result.document().verdict
     assert "On shifted, by which nothing was selected, it has" in result.document().verdict
+
+
+def test_the_verdict_says_that_a_model_is_no_better_than_the_mean(found, tmp_path):
+    assert "always predicting" not in found[1].document().verdict
+    rng = np.random.default_rng(0)
+    table = make_table(rng.normal(size=(80, 2)), rng.normal(size=80), target_name="y")
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    verdict = tune_table(table, tmp_path, settings, unit="mm").document().verdict
+    first, tested = verdict.split(" On test, ")
+    said = r"(not significantly better|worse) than always predicting the training mean \(\S+ mm\)"
+    assert re.search(rf"by cross-validation, {said}\.$", first)
+    assert re.search(rf"than by cross-validation, {said}\.$", tested)
+
+
+def test_rows_that_were_learned_from_make_no_test(tmp_path):
+    x, y = columns(60)
+    table = make_table(np.tile(x, (2, 1)), np.tile(y, 2), target_name="y")
+    rows = np.arange(120)
+    split = Split(rows[:60], rows[:0], rows[60:], "twice the same")
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    verdict = tune_table(table, tmp_path, settings, split=split).document().verdict
+    assert "optimistically biased: it has learned from all its 60 items." in verdict
+
+
+def test_a_target_without_a_unit_has_no_column_of_units(found, tmp_path):
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    result = tune_table(smooth(60), tmp_path, settings)
+    for one, head in ((found[1], ("metric", "value", "95 % CI", "unit")), (result, None)):
+        (grid,) = (x for x in one.document().blocks if getattr(x, "title", "") == "Summary")
+        assert grid.header == (head or ("metric", "value", "95 % CI"))
+    predicted = load_regression_model(tmp_path).predict(np.ones((2, len(result.source.features))))
+    assert repr(predicted) == "<Predictions: 2 rows of row, prediction, lower and upper>"
 
 
 def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):

@@ -151,6 +151,18 @@ def test_numbers_identify_no_scale(column):
         resolve_scale(None, column(["1", "2", "5"]), column(["3", "2", "1"]))
 
 
+def test_numbers_that_are_too_many_for_levels_are_counted_and_led_to_regression():
+    decimals = [f"{k / 8}" for k in range(60)]
+    said = (
+        r"labels 0\.0, .*, … \(60 in all\)\. .* for ordinate evaluate-regression and ordinate tune"
+    )
+    with pytest.raises(BadScale, match=said):
+        resolve_scale(None, decimals)
+    for few_or_whole in (decimals[:12], [str(k) for k in range(60)]):
+        with pytest.raises(BadScale, match=r"presets, too: [^.]*\.$"):
+            resolve_scale(None, few_or_whole)
+
+
 @pytest.mark.parametrize(
     ("labels", "preset"),
     [
@@ -214,5 +226,7 @@ def test_labels_that_cannot_be_levels_identify_no_scale():
 
 
 def test_at_most_twelve_labels_are_shown():
-    with pytest.raises(BadScale, match=r"the labels a, b, c, d, e, f, g, h, i, j, k, l\. "):
+    with pytest.raises(
+        BadScale, match=r"the labels a, b, c, d, e, f, g, h, i, j, k, l, … \(16 in all\)\. "
+    ):
         resolve_scale(None, list("abcdefghijklmnop"))

@@ -17,6 +17,7 @@ from result_examples import (
     make_replication_results,
     make_search_results,
 )
+from search_cases import CASES
 
 import ordinate
 from ordinate.errors import BadInput
@@ -99,6 +100,19 @@ def test_reports_of_searches_follow_theirs(searches, tmp_path):
     checked.add(check(ordinate.write_site(tmp_path / "reports", tmp_path / "site")))
     others = {type(get_result(name)).__name__ for name in (*MAKERS, *FURTHER_REPORTS)}
     assert checked | others == set(list_schemas())  # so no schema is untested
+
+
+def test_reports_that_searches_store_follow_theirs(searches):
+    """Beside trials and predictions, which are no reports."""
+    root, _ = searches
+    stored = [path for case in CASES for path in (root / case.name).rglob("results.json")]
+    assert len(stored) == 2 * len(CASES)  # of the run, and the latest
+    for path in stored:
+        values = json.loads(path.read_text("utf-8"))
+        assert find_problems("TuningResult", values) == []
+        assert VALIDATOR(json.loads(locate_schema("TuningResult").read_text("utf-8"))).is_valid(
+            values
+        )
 
 
 def test_a_schema_refuses_what_is_wrong_and_takes_keys_of_later_versions():

@@ -8,6 +8,7 @@ import pytest
 from ordinate.errors import BadInput, NotApplicable
 from ordinate.experiment.workers import WorkerPool
 from ordinate.search import hyperparameter_search
+from ordinate.search import task as search_task
 from ordinate.search.fits import FitOutputs
 from ordinate.search.hyperparameter_search import search_hyperparameters
 
@@ -20,7 +21,7 @@ def task(case, root):
 @pytest.fixture
 def unfitted(monkeypatch):
     """Trials that fit nothing, for tests of which are made and when."""
-    monkeypatch.setattr(hyperparameter_search, "run_fit", lambda *_: FitOutputs([0.0]))
+    monkeypatch.setattr(search_task, "run_fit", lambda *_: FitOutputs([0.0]))
     monkeypatch.setattr(hyperparameter_search, "_record_folds", lambda *_: True)
     monkeypatch.setattr(
         hyperparameter_search,

@@ -182,6 +182,18 @@ def test_a_model_of_another_task_is_refused(case, winner):
         case.load(winner.parents[1])
 
 
+def test_a_model_of_another_task_is_predicted_with_by_its_own_command(case, winner):
+    other, command = {
+        "classification": ("regression", "predict-regression"),
+        "regression": ("classification", "predict"),
+    }[case.name]
+    seal(winner, config={"task": other})
+    with pytest.raises(
+        BadStore, match=rf"by its manifest\. Predict with it: ordinate {command}\.$"
+    ):
+        case.load(winner.parents[1])
+
+
 def test_a_model_without_a_description_is_refused(case, winner):
     (winner / "description.json").unlink()
     seal(winner)

@@ -12,7 +12,8 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.task import ClassificationTask
 from ordinate.errors import BadInput
 from ordinate.experiment.safe_files import compute_digest
-from ordinate.search import screening
+from ordinate.search import task as search_task
+from ordinate.search.fits import OutOfTime
 from ordinate.search.screening import screen_inputs, shortlist_inputs
 from ordinate.search.time_budget import TimeBudget
 from ordinate.search.tuning_result import ScreeningResult
@@ -38,7 +39,7 @@ def searched(screened: list[ScreeningResult]) -> list[str]:
 
 
 def forbid_fits(monkeypatch) -> None:
-    monkeypatch.setattr(screening, "run_fit", lambda *_: pytest.fail("fitted again"))
+    monkeypatch.setattr(search_task, "run_fit", lambda *_: pytest.fail("fitted again"))
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +141,14 @@ def test_a_metric_that_is_undefined_is_a_failure_with_its_reason(screened):
         screen_inputs(open_task(root / "unbalanced", **settings))
 
 
-def test_when_the_time_is_over_what_is_not_screened_is_not_searched_but_for_the_first(tmp_path):
+def test_when_the_time_is_over_what_is_not_screened_is_not_searched(tmp_path, monkeypatch):
     root = lay_out(tmp_path, n=36, sets=("noise", "strong", "weak"))
-    late = screen_inputs(open_task(root, budget=TimeBudget(0.0)))
+    with pytest.raises(OutOfTime, match="before any trial was made"):
+        screen_inputs(open_task(root, budget=TimeBudget(0.0)))
+    assert not (root / "results/screening").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(TimeBudget, "is_over", property(lambda _: bool(list(root.rglob("noise-*")))))
+        late = screen_inputs(open_task(root))
     assert searched(late) == ["noise"]
     assert {one.discard_reason for one in late[1:]} == {
         "there was no time to screen it (--timeout)"

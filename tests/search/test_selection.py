@@ -202,5 +202,12 @@ def test_outputs_of_the_best_trial_outlive_a_kill(case, root, monkeypatch):
         patch.setattr(selection, "_evaluate_best_trial", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError, match="division"):
             case.tune(root)
-    monkeypatch.setattr(selection, "run_fit", lambda *_: pytest.fail("fitted again"))
+    fit_class = case.get_fit_class()
+    run = fit_class.run
+
+    def fit_last(self, kept):
+        assert self.folder, "fitted again"
+        return run(self, kept)
+
+    monkeypatch.setattr(fit_class, "run", fit_last)
     assert case.tune(root).winner

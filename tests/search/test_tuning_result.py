@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ordinate.search.trials import Trial
 from ordinate.search.tuning_result import StudyResult
-from ordinate.search.tuning_text import describe_winner
+from ordinate.search.tuning_text import OPTIMISM_NOTE, describe_winner
 
 
 def test_every_trial_is_told_of_with_its_reason_and_its_sign():
@@ -38,3 +38,43 @@ def test_a_test_that_comes_out_as_cross_validation_is_neither_better_nor_worse(f
     ):
         tested = replace(result.tests[0], optimism=optimism)
         assert describe_winner(replace(result, tests=(tested,))).endswith(said)
+
+
+def test_a_value_without_an_interval_is_not_compared(finished, monkeypatch):
+    """As of a test of one item, which comes out better or worse by chance alone."""
+    _, result = finished
+    alone = replace(result.report.get_estimate(result.winner.evaluation), low=math.nan)
+    monkeypatch.setattr(type(result.report), "get_estimate", lambda *_: alone)
+    said = describe_winner(result)
+    assert said.endswith(", which has no confidence interval.")
+    assert " than by cross-validation" not in said
+
+
+def test_a_test_that_was_learned_from_is_no_test(finished, monkeypatch):
+    _, result = finished
+    assert result.report.count_seen_items(result, result.tests[0]) == 0
+    for seen, share in ((2, "2 of"), (result.tests[0].n, "all")):
+        monkeypatch.setattr(type(result.report), "count_seen_items", lambda *_, x=seen: x)
+        verdict = describe_winner(result)
+        n = result.tests[0].n
+        assert verdict.endswith(
+            f", which is optimistically biased: it has learned from {share} its {n} items."
+        )
+        assert "by which nothing was selected" not in verdict
+        text = " ".join(str(result).split())
+        assert f"{OPTIMISM_NOTE}." in text
+        assert "selected nothing" not in text
+
+
+def test_the_verdict_says_how_far_the_timeout_let_the_search_come(finished):
+    _, result = finished
+    first, second = result.studies
+    assert "timeout" not in describe_winner(result)
+    cut = replace(first, trials=first.trials[:1])
+    begun = replace(result, studies=(cut, second))
+    assert ". The timeout ended the search after 4 of 6 trials. " in describe_winner(begun)
+    idle = replace(result, studies=(first, replace(second, trials=())))
+    assert (
+        f". The timeout ended the search after 3 of 6 trials: {second.model_type} was not tried. "
+        in describe_winner(idle)
+    )

@@ -221,6 +221,22 @@ class DatasetPredictions:
     predictions: Predictions
     output: str | None = None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the data, and of levels outside their prediction sets."""
+        found = self.predictions
+        outside = (found.levels < found.sets.low_positions) | (
+            found.levels > found.sets.high_positions
+        )
+        if not (count := int(outside.sum())):
+            return self.data.notes
+        note = (
+            f"{count:,} of {len(found):,} predicted levels lie outside their own prediction sets: "
+            "a level is what the metric rewards over all items, a set is made of the probabilities "
+            "of one item."
+        )
+        return (*self.data.notes, note)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
@@ -231,7 +247,7 @@ class DatasetPredictions:
             "output": self.output,
             "shares": dict(compute_level_shares(self.predictions)),
             "mean_set_size": float(self.predictions.sets.sizes.mean()),
-            "notes": list(self.data.notes),
+            "notes": list(self.notes),
         }
 
 
@@ -290,7 +306,7 @@ class PredictionReport(Result):
             (self._build_grid(), *map(_build_level_grid, self.done)),
             verdict=f"{format_count(items)} predicted{where}.",
             notes=(
-                *(x for one in self.done for x in one.data.notes),
+                *(x for one in self.done for x in one.notes),
                 *self.model.calibration.notes,
             ),
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ordinate.classify.decision_rules import METRIC_OPTIMAL, RULE_TITLES, DecisionRule
+from ordinate.classify.decision_rules import ALPHA, METRIC_OPTIMAL, RULE_TITLES, DecisionRule
 from ordinate.classify.scoring import flatten_score
 from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.errors import NotApplicable
@@ -14,7 +14,7 @@ from ordinate.metrics import Metric
 from ordinate.postprocess.conformal_sets import PredictionSetEvaluation, evaluate_prediction_sets
 from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell
-from ordinate.render.estimates import format_with_interval
+from ordinate.render.estimates import format_percent, format_with_interval, join_names
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation
@@ -22,6 +22,7 @@ from ordinate.results.metric_scores import Score
 from ordinate.summaries import ConfusionMatrix
 
 METRICS_PER_GRID = 2  # metrics in one grid
+NOMINAL_COVERAGE = format_percent(1.0 - ALPHA, 0)  # of prediction sets
 OTHER_RULES: tuple[DecisionRule, ...] = ("argmax", "rounded_mean")
 
 
@@ -203,8 +204,24 @@ def _build_set_grid(tests: Sequence[DatasetEvaluation]) -> Grid:
         for test in tests
         for one in test.models
     )
-    header = ("test set", "model", "coverage", "mean size")
+    header = ("test set", "model", f"coverage (nominal {NOMINAL_COVERAGE})", "mean size")
     return Grid("Conformal prediction sets", header, rows, left=2)
+
+
+def describe_coverage(tests: Sequence[DatasetEvaluation]) -> list[str]:
+    """Say which prediction sets hold gold more or less often than they should."""
+    apart: dict[str, list[str]] = {}
+    for test in tests:
+        for one in test.models:
+            found = one.sets.coverage
+            if not found.low <= 1.0 - ALPHA <= found.high and math.isfinite(found.low):
+                how = "less" if found.high < 1.0 - ALPHA else "more"
+                apart.setdefault(how, []).append(f"{one.model} on {test.name}")
+    return [
+        f"Prediction sets hold gold significantly {how} often than the nominal {NOMINAL_COVERAGE}: "
+        f"{join_names(models)}. They promise it for items like those of training."
+        for how, models in apart.items()
+    ]
 
 
 def _build_baseline_rows(test: DatasetEvaluation, names: Sequence[str]) -> list[tuple[Cell, ...]]:

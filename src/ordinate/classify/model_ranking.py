@@ -8,7 +8,11 @@ from typing import Any
 
 from ordinate.classify.external_predictions import PredictionColumns
 from ordinate.classify.external_systems import read_external_systems
-from ordinate.classify.model_evaluation import DatasetEvaluation, build_model_grids
+from ordinate.classify.model_evaluation import (
+    DatasetEvaluation,
+    build_model_grids,
+    describe_coverage,
+)
 from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
 from ordinate.classify.system_predictions import (
     PredictionCollector,
@@ -263,16 +267,17 @@ class ModelRanking(Result):
         """Return the report for people."""
         sections = [one.document() for one in self.tests]
         flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
+        evaluations = [one.evaluation for one in self.tests if one.evaluation.models]
         notes = (
             *((CHANCE_NOTE,) if flagged else ()),
             *self._describe_unanswered(),
+            *describe_coverage(evaluations),
             BIAS_NOTE,
             *self.notes,
         )
         title = f"Ranking by {self.metric.expression} on {format_count(len(sections), 'test set')}"
         verdict = sections[0].verdict if len(sections) == 1 else self._state_leaders()
         sections = [replace(sections[0], verdict="")] if len(sections) == 1 else sections
-        evaluations = [one.evaluation for one in self.tests if one.evaluation.models]
         grids = build_model_grids(evaluations, self.shown, self.level) if evaluations else []
         names = dict.fromkeys(name for one in self.tests for name in one.kappas)
         return use_short_names(Document(title, (*sections, *grids), verdict, notes), names)

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Predictions(PredictionTable):
     """Levels, probabilities and prediction sets, as positions on the scale.
 

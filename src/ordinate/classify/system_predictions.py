@@ -23,6 +23,7 @@ from ordinate.metrics import find_metric
 from ordinate.postprocess.decoder import make_label_array
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.search.saved_models import find_searched_task
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
@@ -142,6 +143,12 @@ def format_chance_flag(kappa: Estimate) -> str | None:
 def select_test_sets(experiment: Experiment, requested: Sequence[str] = ()) -> list[str]:
     """Return the stems of all test sets, or of the requested ones."""
     known = experiment.tests
+    if not known and find_searched_task(experiment.root) == "tune_regression":
+        raise BadInput(
+            f"{experiment.root} has regression models, and these are models of levels that are "
+            f"wanted. Predict with them: ordinate predict-regression -e {experiment.root} DATA. "
+            f"Compare them: ordinate analyze-search -e {experiment.root}."
+        )
     if not known:
         raise BadInput(f"{experiment.root} has no test data in {TEST}.")
     for stem in requested:

@@ -504,11 +504,12 @@ class ClassificationTask(Task):
         )
         merit, missing = self.settings.measure.merit, len(gold) - len(labelled)
         notes = [f"{missing:,} items without a level were left out."] if missing else []
-        known = set(self.training.texts)
-        if copies := sum(text in known for text in data.texts or ()):
+        known, texts = set(self.training.texts), data.texts
+        seen = 0 if texts is None else sum(texts[k] in known for k in labelled)
+        if seen:
             notes.append(
-                f"{copies:,} of its {data.n:,} texts are training texts, too, so its values are "
-                "optimistically biased."
+                f"{seen:,} of its {len(labelled):,} texts are training texts, too, so its values "
+                "are optimistically biased."
             )
         labels = [to_json_label(label) for label in scale.labels]
         return HeldOutResult(
@@ -519,6 +520,7 @@ class ClassificationTask(Task):
             optimism=float(merit(winner.value) - merit(evaluation.value)),
             notes=tuple(notes),
             groups=None if groups is None else len(np.unique(groups.astype(str))),
+            seen=seen,
             columns={
                 "rows": (labelled + 1).tolist(),
                 "ids": None if data.ids is None else [data.ids[k] for k in labelled],

@@ -14,6 +14,7 @@ from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record
 from ordinate.results.evaluation import evaluate
+from ordinate.results.evaluation_text import compare_with_baselines
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.metric_scores import Score
 from ordinate.scale import Scale
@@ -68,6 +69,16 @@ class ClassificationReport(TaskReport):
         return score.estimate or make_point_estimate(score.value, score.undefined or "")
 
     # --- words and tables --------------------------------------------------------------------
+
+    def describe_weakness(self, evaluation: DecisionRuleScores) -> str:
+        """Return which baselines the metric-optimal levels are not better than."""
+        score = evaluation.score
+        if score.undefined or score.metric.direction == "zero":
+            return ""
+        level = score.baselines.best_constant.level
+        name = "" if level is None else self.scale.names[self.scale.lookup[level]]
+        found = compare_with_baselines(score, name)
+        return " and ".join(said for how, said in found.items() if how != "better than")
 
     def describe_title(self, result: "TuningResult") -> str:
         """Return what was tuned on what."""
@@ -136,7 +147,9 @@ class ClassificationReport(TaskReport):
             for rule, score in evaluation.scores.items()
         )
         header = ("data", "decision rule", "n", *self.value_header)
-        title = "The winner by the decision rule, cross-validated and on data that selected nothing"
+        seen = any(self.count_seen_items(result, one) for one in result.tests)
+        tested = "tested" if seen else "on data that selected nothing"
+        title = f"The winner by the decision rule, cross-validated and {tested}"
         optional = ("flag", "chance", "n", "best constant")
         return [Grid(title, header, rows, left=2, optional=optional).drop_empty_columns()]
 

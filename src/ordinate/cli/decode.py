@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from ordinate.results.probability_rows import ProbabilityRows
 
 EXAMPLES = """examples:
-  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
-  ordinate decode oof.csv --probabilities p_A1,p_A2,p_B1,p_B2,p_C1,p_C2 --gold level --metric cem_ord
+  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa \\
+    -o levels.csv
+  ordinate decode oof.csv --probabilities p_A1,p_A2,p_B1,p_B2,p_C1,p_C2 --gold level \\
+    --metric cem_ord
   ordinate decode test.parquet --probabilities p_ --metric mae --scale 1..5 --id essay -o levels.csv
-  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric macro_mae --class-weights balanced
+  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric macro_mae \\
+    --class-weights balanced
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
-"""  # noqa: E501 - a command is one line
+"""
 
 
 def add_to(commands: Any) -> None:

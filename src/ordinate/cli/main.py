@@ -54,6 +54,19 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*arguments, **more)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # as in --scale -1..1
 
+    def parse_known_args(self, *arguments: Any, **more: Any) -> Any:
+        """Refuse what a command does not know, and name what comes near."""
+        found, unknown = super().parse_known_args(*arguments, **more)
+        if unknown:
+            from difflib import get_close_matches
+
+            said = " ".join(map(replace_control_characters, unknown))
+            flags = [x.partition("=")[0] for x in unknown if x.startswith("--")]
+            near = [y for x in flags for y in get_close_matches(x, self._option_string_actions, 1)]
+            advice = f". Did you mean {' and '.join(near)}?" if near else ""
+            self.error(f"unrecognized arguments: {said}{advice}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         """Print the message and where to read more."""
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")

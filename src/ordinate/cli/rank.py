@@ -27,12 +27,13 @@ EXAMPLES = """examples:
   ordinate rank -e study --metrics cem_ord,mae --format latex -o table.tex
 
 external files join by id: CSV, TSV, JSONL or Parquet with a column of levels or columns p_LEVEL of
-probabilities; JSON {id: level} or {id: {level: p}}. Of probabilities the most probable level counts.
-Items that a file leaves unanswered count as the worst prediction, so that leaving out hard items gains
-nothing; --unanswered drop takes such an item out for all systems, --unanswered error refuses it.
+probabilities; JSON {id: level} or {id: {level: p}}. Of probabilities the most probable level
+counts. Items that a file leaves unanswered count as the worst prediction, so that leaving out hard
+items gains nothing; --unanswered drop takes such an item out for all systems, --unanswered error
+refuses it.
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
-"""  # noqa: E501 - as wide as the longest line of examples
+"""
 
 
 def add_to(commands: Any) -> None:

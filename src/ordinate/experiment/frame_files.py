@@ -1,5 +1,6 @@
 """Data frames as temporary files, for what reads files alone."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput
+from ordinate.errors import BadInput, OrdinateError
 from ordinate.readers.duckdb_connection import (
     Connection,
     connect,
@@ -19,6 +20,8 @@ from ordinate.readers.duckdb_connection import (
     quote_literal,
 )
 
+FLAG = re.compile(r"(?<![\w-])--((?:label|text|id|group)-column|scale|test)\b")
+
 
 @contextmanager
 def write_frame(frame: Any) -> Iterator[Path]:
@@ -26,7 +29,24 @@ def write_frame(frame: Any) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ordinate-") as folder, connect() as connection:
         path = Path(folder, "frame.parquet")
         save_frame(frame, path, connection)
-        yield path
+        with name_frames({path: "the data frame"}):
+            yield path
+
+
+@contextmanager
+def name_frames(names: Mapping[Path, str]) -> Iterator[None]:
+    """Let errors name data frames instead of their temporary files, and arguments, not flags."""
+    try:
+        yield
+    except OrdinateError as problem:
+        if not names:  # all are files, and flags may have named them
+            raise
+        message = str(problem)
+        for path, name in names.items():
+            message = message.replace(str(path), name)
+        message = FLAG.sub(lambda flag: flag[1].replace("-", "_"), message)
+        problem.args = (message[:1].upper() + message[1:],)
+        raise
 
 
 def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -> None:
@@ -35,15 +55,18 @@ def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -
         with connect() as own:
             save_frame(frame, path, own)
         return
-    columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
     import_module("duckdb")  # its Python half knows the frames of other libraries
     try:
+        columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
         connection.register("frame", columns)
         connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")
-    except (import_duckdb().Error, TypeError, ValueError) as problem:
+    except (import_duckdb().Error, TypeError, ValueError, RuntimeError) as problem:
+        reason = extract_reason(str(problem))
+        unknown = isinstance(problem, RuntimeError) or "replacement scan" in reason
         raise BadInput(
-            f"{type(frame).__name__} cannot be read as a table. Pass the path of a file, or a data "
-            f"frame of pandas, Polars or Arrow: {extract_reason(str(problem))}"
+            f"{type(frame).__name__} cannot be read as a table. Pass the path of a file, a data "
+            "frame of pandas, Polars or Arrow, or a dictionary of columns by name"
+            f"{'.' if unknown else f': {reason}'}"
         ) from None
 
 

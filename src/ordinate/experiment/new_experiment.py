@@ -17,6 +17,7 @@ from ordinate.examples import split_texts
 from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import Dataset, parse_stem, read_dataset
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.frame_files import name_frames
 from ordinate.experiment.layout import (
     EXPERIMENT_FILE,
     FEATURES,
@@ -83,7 +84,9 @@ def lay_out_experiment(
         contents, source = _take_shipped_texts(), SHIPPED_TEXTS
     else:
         with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-            contents, source, scale = _take_data(train, test, given, scale, seed, Path(folder))
+            frames = _describe_frames({"train": train, "test": test}, Path(folder))
+            with name_frames(frames):
+                contents, source, scale = _take_data(train, test, given, scale, seed, Path(folder))
         given = replace(given, delimiter=None, encoding=None)
     _refuse_used_folder(home, contents, again=again)
     for name, content in contents.items():
@@ -166,9 +169,24 @@ def _find_file(given: Any, name: str, folder: Path) -> Path:
             )
         return path
     cells = {column: list(map(_format_cell, x)) for column, x in _read_frame(given).items()}
-    path = folder / f"{name}.csv"
+    path = _locate_frame(folder, name)
     path.write_bytes(_format_csv(list(cells), zip(*cells.values(), strict=True)))
     return path
+
+
+def _locate_frame(folder: Path, name: str) -> Path:
+    """Return the file of a data frame of training data or of test data."""
+    return folder / f"{name}.csv"
+
+
+def _describe_frames(given: Mapping[str, Any], folder: Path) -> dict[Path, str]:
+    """Return what errors are to call the temporary files of data frames."""
+    titles = {"train": "the data frame", "test": "the data frame of the test"}
+    return {
+        _locate_frame(folder, name): titles[name]
+        for name, data in given.items()
+        if not isinstance(data, str | Path | None)
+    }
 
 
 def _read_frame(frame: Any) -> dict[str, list[Any]]:
@@ -239,7 +257,8 @@ def _split_file(
         )
     header, rows = _read_rows(data.path, columns)
     parts = [[row for row, out in zip(rows, aside, strict=True) if out == test] for test in (0, 1)]
-    names = f"{TRAINING}/{data.name}.csv", f"{TEST}/{data.name}_test.csv"
+    test = "test" if data.name == "train" else f"{data.name}_test"
+    names = f"{TRAINING}/{data.name}.csv", f"{TEST}/{test}.csv"
     return {name: _format_csv(header, part) for name, part in zip(names, parts, strict=True)}
 
 

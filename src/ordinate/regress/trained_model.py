@@ -45,7 +45,7 @@ FAR_DISTANCE, FURTHEST_DISTANCE = 10.0, 1e100
 SHOWN_FEATURES = 5  # features that a note lists
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Predictions(PredictionTable):
     """Predictions with their intervals, row by row; `spread` is how far members lie apart."""
 

@@ -13,7 +13,7 @@ from ordinate.regress.settings import Settings
 from ordinate.render import Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
-from ordinate.render.estimates import format_estimate, format_interval_head
+from ordinate.render.estimates import format_estimate, format_interval_head, format_with_unit
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.residuals import analyse_residuals
@@ -126,6 +126,20 @@ class RegressionReport(TaskReport):
         return measures
 
     # --- words and tables --------------------------------------------------------------------
+
+    def describe_weakness(self, evaluation: RegressionEvaluation) -> str:
+        """Return which baseline predictions are not better than."""
+        skill, baseline = evaluation.metrics["skill"], evaluation.baselines[0]
+        if not skill.low <= 0.0:  # better, or without an interval
+            return ""
+        how = "not significantly better" if skill.high >= 0.0 else "worse"
+        error = format_with_unit(baseline.rmse, self.unit)
+        return f"{how} than always predicting the {baseline.name} ({error})"
+
+    def count_seen_items(self, result: "TuningResult", test: HeldOutResult) -> int:
+        """Return how many rows of a test also stand, by their features, where models learn."""
+        leaks = result.source.leaks
+        return 0 if leaks is None else len(np.unique(leaks.rows(test.name)))
 
     def describe_title(self, result: "TuningResult") -> str:
         """Return what is predicted from what."""

@@ -102,14 +102,9 @@ def _state_metric(result: "Evaluation", name: str, score: "Score") -> str:
     found = _state_value(result, name, score.estimate or make_point_estimate(score.value, ""))
     if score.metric.direction == "zero":
         return f"{found}; nearest to 0 is best."
-    constant, chance = score.baselines.best_constant, score.baselines.chance
-    level = "" if constant.level is None else _get_level_name(result, score)
-    verdicts: dict[str, list[str]] = {}
-    for baseline, words in ((constant, f"always predicting {level}"), (chance, "chance")):
-        if not math.isnan(baseline.value):
-            how = _compare_with_baseline(score, baseline.value)
-            verdicts.setdefault(how, []).append(f"{words} ({format_cell(baseline.value)})")
-    said = ", ".join(f"{how} {' and than '.join(each)}" for how, each in verdicts.items())
+    no_level = score.baselines.best_constant.level is None
+    level = "" if no_level else _get_level_name(result, score)
+    said = ", ".join(compare_with_baselines(score, level).values())
     rater = ""
     if result.second_rater is not None:
         rater = (
@@ -122,6 +117,20 @@ def _state_value(result: "Evaluation", name: str, found: Estimate) -> str:
     level = None if result.interval is None else result.interval.level
     interval = format_interval(found.low, found.high)
     return f"{name} {format_headline(format_cell(found.value), interval, level)}"
+
+
+def compare_with_baselines(score: "Score", level: str) -> dict[str, str]:
+    """Return by relation, such as 'better than', what is said of the baselines that it holds for.
+
+    `level` is the name of the best constant.
+    """
+    constant, chance = score.baselines.best_constant, score.baselines.chance
+    found: dict[str, list[str]] = {}
+    for baseline, words in ((constant, f"always predicting {level}"), (chance, "chance")):
+        if not math.isnan(baseline.value):
+            how = _compare_with_baseline(score, baseline.value)
+            found.setdefault(how, []).append(f"{words} ({format_cell(baseline.value)})")
+    return {how: f"{how} {' and than '.join(each)}" for how, each in found.items()}
 
 
 def _compare_with_baseline(score: "Score", baseline: float) -> str:

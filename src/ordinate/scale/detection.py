@@ -10,7 +10,7 @@ from ordinate.scale.labels import is_missing
 from ordinate.scale.levels import PRESETS, Scale
 
 MOST_PROPOSED, LONGEST_PROPOSAL = 12, 200  # labels and characters in the proposal of a scale
-INTEGER = re.compile(r"-?\d+")
+INTEGER, NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d*\.?\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
 def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
@@ -50,12 +50,27 @@ def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     nearest = [name for name, known in worded.items() if 2 * len(labels & known) > len(labels)]
     if len(fitting) == 1 or (not fitting and len(nearest) == 1):
         return Scale.of((fitting or nearest)[0])
-    shown = ", ".join(sorted(map(str, labels))[:12])[:200]
+    names = sorted(map(str, labels))
+    shown = ", ".join(names[:MOST_PROPOSED])[:LONGEST_PROPOSAL]
+    if len(names) > MOST_PROPOSED:
+        shown += f", … ({len(names):,} in all)"
     whose = f" for the labels {shown}" if labels else ", and there are no labels to see it by"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
         f"No scale was declared{whose}.{several} {_propose_scale(labels)} "
-        f"There are presets, too: {', '.join(PRESETS)}."
+        f"There are presets, too: {', '.join(PRESETS)}.{_suggest_regression(names)}"
+    )
+
+
+def _suggest_regression(names: Sequence[str]) -> str:
+    """Return what to do with numbers that are too many to be levels, and no integers."""
+    if len(names) <= MOST_PROPOSED or not all(map(NUMBER.fullmatch, names)):
+        return ""
+    if all(map(INTEGER.fullmatch, names)):
+        return ""
+    return (
+        " If these are quantities and not levels, they are for ordinate evaluate-regression and "
+        "ordinate tune-regression."
     )
 
 

@@ -100,7 +100,7 @@ class Fit(ABC):
 
     def check_time(self) -> None:
         """Refuse to go on when the time is over."""
-        if self.end is not None and time.monotonic() > self.end:
+        if self.end is not None and time.monotonic() >= self.end:
             raise OutOfTime("There was no time left for this fit.")
 
 
@@ -114,6 +114,14 @@ def run_fit(kept: Mapping[str, Any], fit: Fit) -> FitOutputs:
     outputs = fit.run(kept)
     if path is not None and time.monotonic() - started >= CHECKPOINT_SECONDS:
         outputs.save(path)
+    return outputs
+
+
+def take_outputs(made: Sequence[FitOutputs | OrdinateError]) -> list[FitOutputs]:
+    """Return the outputs of fits; of several errors, raise the first."""
+    outputs = [one for one in made if isinstance(one, FitOutputs)]
+    if len(outputs) < len(made):
+        raise next(one for one in made if isinstance(one, OrdinateError))
     return outputs
 
 

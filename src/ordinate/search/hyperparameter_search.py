@@ -8,7 +8,7 @@ from typing import Any
 
 from ordinate.errors import OrdinateError
 from ordinate.experiment.layout import STUDIES
-from ordinate.search.fits import Fit, FitOutputs, OutOfTime, remove_checkpoints, run_fit
+from ordinate.search.fits import Fit, FitOutputs, OutOfTime, remove_checkpoints
 from ordinate.search.studies import PendingTrial, Study, TrialBatch
 from ordinate.search.task import Candidate, StudyKey, Task
 from ordinate.search.trials import Trial
@@ -46,15 +46,13 @@ def search_hyperparameters(task: Task, inputs: Sequence[str]) -> list[StudyTrial
     """Make the trials of every study.
 
     The defaults of each come first; then studies take turns, a batch each, so that a timeout
-    leaves none of them behind. The first trial of all is made in any case, so there is a model;
-    not so in an outer fold of a nested estimate, which can wait for the next run.
+    leaves none of them behind.
     """
     keys = [StudyKey(name, model) for name in inputs for model in task.settings.model_types]
     studies = {key: _open_study(task, key) for key in keys}
     progress = _SearchProgress(task, studies)
     for key, study in studies.items():
-        first = not task.subset and not any(one.trials for one in studies.values())
-        _run_trials(task, key, study, 1, progress, forced=first)
+        _run_trials(task, key, study, 1, progress)
     left = [key for key, study in studies.items() if study.trials]
     while left:
         left = [key for key in left if _continue_study(task, key, studies[key], progress)]
@@ -118,18 +116,12 @@ def _continue_study(task: Task, key: StudyKey, study: Study, progress: _SearchPr
 
 
 def _run_trials(
-    task: Task,
-    key: StudyKey,
-    study: Study,
-    end: int,
-    progress: _SearchProgress,
-    *,
-    forced: bool = False,
+    task: Task, key: StudyKey, study: Study, end: int, progress: _SearchProgress
 ) -> bool:
     """Make the trials of a study up to a number, or as many as there is time for."""
     done = len(study.trials)
     count = min(end, task.settings.count_trials(key.model_type)) - done
-    if count > 0 and not forced:
+    if count > 0:
         count = task.budget.count_affordable_trials(key, count)
     if count < 1:
         return False
@@ -137,17 +129,15 @@ def _run_trials(
     task.load_input(key.input)
     space, defaults = task.select_space(key.model_type)
     for batch in study.iterate_batches(space, done + count, defaults=defaults):
-        _run_batch(task, key, batch, progress, None if forced else task.budget.end)
+        _run_batch(task, key, batch, progress)
     task.budget.record_trial(key, (time.monotonic() - started) / count)
     progress.count_trials()
     return len(study.trials) == done + count
 
 
-def _run_batch(
-    task: Task, key: StudyKey, batch: TrialBatch, progress: _SearchProgress, end: float | None
-) -> None:
+def _run_batch(task: Task, key: StudyKey, batch: TrialBatch, progress: _SearchProgress) -> None:
     """Make the trials of a batch; those whose time is over are left for another run."""
-    trials = [_start_trial(task, key, pending, end) for pending in batch.pending]
+    trials = [_start_trial(task, key, pending, task.budget.end) for pending in batch.pending]
     live, done, folds = trials, 0, len(task.folds)
     while live and done < folds:
         # With workers to spare later folds are fitted ahead: whoever is stopped first wasted them.
@@ -180,7 +170,7 @@ def _fit_folds_of_trials(
 ) -> list[_RunningTrial]:
     """Fit some folds of all trials side by side, and return those that are worth the next one."""
     fits = [trial.fits[fold] for trial in live for fold in folds]
-    made = iter(task.workers.attempt(run_fit, fits, progress.show_fit))
+    made = iter(task.attempt_fits(fits, progress.show_fit))
     fitted = [(trial, [next(made) for _ in folds]) for trial in live]
     return [trial for trial, outputs in fitted if _record_folds(task, batch, trial, outputs)]
 

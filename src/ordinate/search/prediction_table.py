@@ -9,12 +9,23 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, shorten
 from ordinate.readers.duckdb_connection import connect, quote_identifier, quote_literal
 from ordinate.render import csv_records
+from ordinate.render.estimates import format_count, join_names
 
+SHOWN_COLUMNS = 6  # of its short form
 CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 
 
 class PredictionTable(ABC):
     """Predictions that a model makes: a subclass says the columns, the rest follows."""
+
+    def __repr__(self) -> str:
+        names = list(self.columns())
+        rows = format_count(len(self), "row")
+        return f"<{type(self).__name__}: {rows} of {join_names(names, SHOWN_COLUMNS)}>"
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many items there are."""
 
     @abstractmethod
     def columns(self) -> dict[str, NDArray[Any]]:

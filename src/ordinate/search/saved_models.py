@@ -1,8 +1,9 @@
 """Saved models: their names, their folders, what is written beside them, and what wins."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
 from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
@@ -10,7 +11,8 @@ from ordinate.experiment.layout import MODELS, RESULTS, RESULTS_FILE, check_sear
 from ordinate.experiment.manifest import Manifest, is_model_saved, read_verified_manifest
 from ordinate.experiment.safe_files import compute_digest, create_folder, resolve_inside, write_json
 from ordinate.experiment.stored_json import read_json
-from ordinate.search.fits import FitOutputs, remove_checkpoints, run_fit
+from ordinate.render.atomic_files import TEMPORARY_PREFIX, report_write_errors
+from ordinate.search.fits import Fit, FitOutputs, OutOfTime, remove_checkpoints, take_outputs
 from ordinate.search.task import Candidate, Ensemble, EvaluatedCandidate, Selected, Task
 
 STAGE = "saving"
@@ -19,6 +21,7 @@ MODEL_FOLDER = "model"  # of the files of the model itself
 DESCRIPTION_FILE = "description.json"  # all that predictions depend on beside the other files
 OUT_OF_FOLD_FILE = "out_of_fold.npz"
 LIBRARIES = ("scipy", "scikit-learn", "skops")
+PREDICTORS = {"classification": "ordinate predict", "regression": "ordinate predict-regression"}
 SHOWN_MODELS = 12  # models named in an error
 
 
@@ -43,33 +46,52 @@ def load_out_of_fold(task: Task, candidate: Candidate) -> FitOutputs | None:
 
 def save_candidates(
     task: Task, some: Sequence[EvaluatedCandidate], *, run: str, command: str
-) -> list[str]:
-    """Fit each one a last time and save it, unless that was done before; return their names."""
-    names = [task.name_model(one.candidate) for one in some]
+) -> list[str | None]:
+    """Fit each one a last time and save it, unless that was done before; return their names.
+
+    The best one is fitted first, and even when the time is over; None for others that come late.
+    """
+    best = task.select_winner(some, None)
+    wanted = [task.name_model(one.candidate) for one in some]
+    names: list[str | None] = list(wanted)
     missing = [
-        (name, one)
-        for name, one in zip(names, some, strict=True)
-        if not is_model_saved(_locate_model(task, name))
+        place for place, name in enumerate(wanted) if not is_model_saved(_locate_model(task, name))
     ]
-    with ExitStack() as stack:
-        folders = [
-            stack.enter_context(create_folder(_locate_model(task, name))) for name, _ in missing
-        ]
-        for _, one in missing:
-            task.load_input(one.candidate.input)
+    missing.sort(key=lambda place: some[place] is not best)
+    for place in missing:
+        task.load_input(some[place].candidate.input)
+    task.report_progress(STAGE, 0.0)
+    models = resolve_inside(task.root, MODELS)
+    with report_write_errors(models):
+        models.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=models, prefix=TEMPORARY_PREFIX) as fitted:
         fits = [
-            task.make_final_fit(one.candidate, str(folder / MODEL_FOLDER), None)
-            for folder, (_, one) in zip(folders, missing, strict=True)
+            replace(
+                task.make_final_fit(some[place].candidate, str(Path(fitted, str(place))), None),
+                end=None if some[place] is best else task.budget.deadline,
+            )
+            for place in missing
         ]
-        task.report_progress(STAGE, 0.0)
-        made = task.workers.map(
-            run_fit, fits, lambda step: task.report_progress(STAGE, 0.0, step[0])
-        )
-        for folder, (name, one), outputs in zip(folders, missing, made, strict=True):
-            one.outputs.save(folder / OUT_OF_FOLD_FILE)
-            _write_model(task, folder, name, one, outputs, run=run, command=command)
-    remove_checkpoints(fits)
+        made = task.attempt_fits(fits, lambda step: task.report_progress(STAGE, 0.0, step[0]))
+        take_outputs([one for one in made if not isinstance(one, OutOfTime)])
+        for place, fit, outputs in zip(missing, fits, made, strict=True):
+            if isinstance(outputs, FitOutputs):
+                _save_candidate(task, some[place], fit, outputs, run=run, command=command)
+            else:
+                names[place] = None
     return names
+
+
+def _save_candidate(
+    task: Task, one: EvaluatedCandidate, fit: Fit, outputs: FitOutputs, *, run: str, command: str
+) -> None:
+    """Save a candidate with the model that a fit has left in a folder."""
+    name = task.name_model(one.candidate)
+    with create_folder(_locate_model(task, name)) as folder:
+        one.outputs.save(folder / OUT_OF_FOLD_FILE)
+        Path(str(fit.folder)).rename(folder / MODEL_FOLDER)
+        _write_model(task, folder, name, one, outputs, run=run, command=command)
+    remove_checkpoints([fit])
 
 
 def save_ensemble(task: Task, one: Ensemble, *, run: str, command: str) -> str:
@@ -141,7 +163,9 @@ def read_description(root: Path, name: str, task: str) -> tuple[Path, Manifest, 
         raise BadStore(f"There is no model {shorten(name)} in {root / MODELS}.")
     manifest = read_verified_manifest(folder)
     if manifest.artifact != ARTIFACT or manifest.config.get("task") != task:
-        raise BadStore(f"{folder} holds no model of {task}, by its manifest.")
+        other = PREDICTORS.get(str(manifest.config.get("task")))
+        advice = "" if other is None else f" Predict with it: {other}."
+        raise BadStore(f"{folder} holds no model of {task}, by its manifest.{advice}")
     if manifest.name != name:
         raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
     if DESCRIPTION_FILE not in manifest.files:
@@ -206,6 +230,12 @@ def find_winner(root: Path) -> str:
             "Name another one with --model, or tune again."
         )
     return won
+
+
+def find_searched_task(root: Path) -> str | None:
+    """Return the task of the latest search in a folder, as its results name it."""
+    path = resolve_inside(root, RESULTS, RESULTS_FILE)
+    return read_json(path, dict[str, Any]).get("task") if path.is_file() else None
 
 
 def explain_no_models(root: Path) -> BadInput:

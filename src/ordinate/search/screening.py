@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ordinate.errors import BadInput, OrdinateError
-from ordinate.search.fits import run_fit
+from ordinate.search.fits import OutOfTime, take_outputs
 from ordinate.search.record_cache import Record, load_or_compute
 from ordinate.search.task import Candidate, Task
 from ordinate.search.tuning_result import ScreeningResult
@@ -23,23 +23,23 @@ NO_TIME = "there was no time to screen it (--timeout)"
 def screen_inputs(task: Task) -> list[ScreeningResult]:
     """Return all inputs, the best first, and which of them are worth searching.
 
-    When the time is over, what is not screened is not searched either, but for the first input.
+    When the time is over, what is not screened is not searched either.
     """
     screened: list[ScreeningResult] = []
     for done, name in enumerate(task.inputs):
         values = [one.value for one in screened if not one.failed]
         task.report_progress(STAGE, done / len(task.inputs), task.describe_best(values))
-        screened.append(_screen_or_load(task, name, late=bool(screened) and task.budget.is_over))
+        screened.append(_screen_or_load(task, name))
     return shortlist_inputs(task, screened)
 
 
-def _screen_or_load(task: Task, name: str, *, late: bool) -> ScreeningResult:
+def _screen_or_load(task: Task, name: str) -> ScreeningResult:
     """Screen one input, or load what an earlier run has cached of it."""
     facts = ScreeningResult(**task.describe_input(name), evaluation=None, value=math.nan)
     record = load_or_compute(
         task.locate_result("screening", f"{name}-{_compute_digest(task, name)}.json"),
         lambda record: _is_usable(task, record),
-        lambda: _make_late_record() if late else _fit_screening_model(task, name),
+        lambda: _fit_screening_model(task, name),
     )
     if record.get("failed"):
         return replace(facts, failed=record["failed"])
@@ -72,20 +72,19 @@ def _decode(task: Task, record: Record) -> Any:
     return task.decode_predictions(record.get("predictions"), sum(map(len, task.folds)))
 
 
-def _make_late_record() -> Record:
-    return {"failed": NO_TIME, "final": False}
-
-
 def _fit_screening_model(task: Task, name: str) -> Record:
     """Return the out-of-fold predictions of the cheap model, or why there are none."""
+    late = {"failed": NO_TIME, "final": False}  # so that the next run screens it
+    if task.budget.is_over:
+        return late
     task.load_input(name)
     candidate = Candidate(name, task.screening_model or "", {})
-    made = task.workers.attempt(run_fit, task.make_fold_fits(candidate))
+    fits = [replace(fit, end=task.budget.end) for fit in task.make_fold_fits(candidate)]
     try:
-        for outputs in made:
-            if isinstance(outputs, OrdinateError):
-                raise outputs
-        predictions, _ = task.predict_out_of_fold(candidate, task.join_outputs(made))
+        outputs = task.join_outputs(take_outputs(task.attempt_fits(fits)))
+        predictions, _ = task.predict_out_of_fold(candidate, outputs)
+    except OutOfTime:
+        return late
     except OrdinateError as reason:
         return {"failed": str(reason)}
     return {"predictions": task.encode_predictions(predictions)}
@@ -99,6 +98,8 @@ def shortlist_inputs(task: Task, screened: Sequence[ScreeningResult]) -> list[Sc
     ranked = sorted(screened, key=lambda one: -_get_merit(task, one))  # of equals, the first
     best, settings = ranked[0], cast("ScreeningSettings", task.settings)
     merits = [_get_merit(task, one) for one in ranked if not one.failed]
+    if not merits and best.failed == NO_TIME:
+        raise task.explain_lack_of_time()
     if not merits:
         raise BadInput(f"Nothing can be learned from any feature set. {best.set}: {best.failed}")
     reasons = [_explain_discard(task, one, merits) for one in ranked]

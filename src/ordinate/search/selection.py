@@ -1,11 +1,11 @@
 """Model selection: screen, search, combine, and take the best by held-out rows alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ordinate.errors import BadInput
-from ordinate.search.fits import OutOfTime, Rows, remove_checkpoints, run_fit
+from ordinate.search.fits import OutOfTime, Rows, remove_checkpoints, take_outputs
 from ordinate.search.hyperparameter_search import StudyTrials, search_hyperparameters
 from ordinate.search.record_cache import Record, load_or_compute
 from ordinate.search.saved_models import load_out_of_fold
@@ -26,8 +26,9 @@ class ModelSelection:
 
     @property
     def finished(self) -> bool:
-        """Whether every study made all its trials."""
-        return all(study.finished for study in self.studies)
+        """Whether every study made all its trials, and there was time for the best of them."""
+        pairs = zip(self.studies, self.candidates, strict=True)
+        return all(study.finished and (one or not study.best) for study, one in pairs)
 
 
 def select_model(task: Task) -> ModelSelection:
@@ -39,26 +40,42 @@ def select_model(task: Task) -> ModelSelection:
     shortlist = [one.set for one in screened if one.shortlisted]
     studies = search_hyperparameters(task, shortlist if screened else task.inputs)
     candidates = [_evaluate_best_trial(task, study) for study in studies]
+    if not any(candidates):
+        if any(study.trials for study in studies) and not any(study.best for study in studies):
+            raise BadInput(_explain_no_model(task, studies))
+        raise task.explain_lack_of_time()
+    return select_winner(task, screened, studies, candidates)
+
+
+def select_winner(
+    task: Task,
+    screened: list[ScreeningResult],
+    studies: list[StudyTrials],
+    candidates: list[EvaluatedCandidate | None],
+) -> ModelSelection:
+    """Return the selection of the best candidate, or an ensemble of several."""
     complete = [one for one in candidates if one is not None]
-    if not complete and not any(study.trials for study in studies):
-        raise OutOfTime("There was no time for any trial.")
-    if not complete:
-        raise BadInput(_explain_no_model(task, studies))
     ensemble = task.combine(complete)
     winner = task.select_winner(complete, ensemble)
     return ModelSelection(screened, studies, candidates, ensemble, winner)
 
 
 def _evaluate_best_trial(task: Task, study: StudyTrials) -> EvaluatedCandidate | None:
-    """Return the best trial of a study; its outputs are cached, saved, or made again."""
+    """Return the best trial of a study; its outputs are cached, saved, or made again.
+
+    None where no trial was completed, or where there is no time to make its outputs again.
+    """
     if study.best is None:
         return None
     candidate = Candidate(*study.key, study.best.params)
     outputs = task.get_cached_outputs(candidate) or load_out_of_fold(task, candidate)
     if outputs is None:
         task.load_input(candidate.input)
-        fits = task.make_fold_fits(candidate)
-        outputs = task.join_outputs(task.workers.map(run_fit, fits))
+        fits = [replace(fit, end=task.budget.end) for fit in task.make_fold_fits(candidate)]
+        try:
+            outputs = task.join_outputs(take_outputs(task.attempt_fits(fits)))
+        except OutOfTime:
+            return None
         remove_checkpoints(fits)
     return task.evaluate_candidate(candidate, outputs)
 
@@ -121,9 +138,9 @@ def _run_outer_fold(task: Task, number: int, fold: Rows) -> Record:
     inner = task.restrict_to_rest(fold, f"outer-{number}").prepare()
     try:
         selection = select_model(inner)
+        predictions = inner.predict_new(selection.winner, task.get_rows(fold))
     except OutOfTime:
         return {"final": False}
-    predictions = inner.predict_new(selection.winner, task.get_rows(fold))
     return {
         "selected": selection.winner.title,
         "finished": selection.finished,

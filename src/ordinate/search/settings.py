@@ -68,7 +68,7 @@ class SearchSettings(ABC):
     timeout: Annotated[
         float | None,
         Setting(
-            "of the whole search, after which no fit is begun but the last ones of the best models",
+            "of the whole search, after which no fit begins but the last one of the best model",
             metavar="SECONDS",
             least=0.0,
             default="none",

@@ -14,10 +14,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from ordinate.errors import OrdinateError
 from ordinate.experiment.layout import CHECKPOINTS, RESULTS
 from ordinate.experiment.safe_files import compute_digest, resolve_inside
-from ordinate.experiment.workers import WorkerPool
-from ordinate.search.fits import Fit, FitOutputs, Rows, join_folds, run_fit
+from ordinate.experiment.workers import Listener, WorkerPool
+from ordinate.search.fits import Fit, FitOutputs, OutOfTime, Rows, join_folds, run_fit, take_outputs
 from ordinate.search.settings import SearchSettings
 from ordinate.search.studies import SearchSpace, round_to_significant
 from ordinate.search.time_budget import TimeBudget
@@ -296,7 +297,8 @@ class Task(ABC):
         for one in selected.members:
             self.load_input(one.candidate.input)
         fits = [self.make_final_fit(one.candidate, None, new) for one in selected.members]
-        return self.workers.map(run_fit, fits)
+        end = self.budget.deadline
+        return take_outputs(self.attempt_fits([replace(fit, end=end) for fit in fits]))
 
     def predict_new(self, selected: Selected, new: Rows) -> Any:
         """Fit what was selected on all rows, and return its predictions for other ones."""
@@ -391,6 +393,26 @@ class Task(ABC):
         name = f"{self.subset or 'all'}-{self.name_model(candidate)}-{number}"
         return str(self.locate_result(CHECKPOINTS, name))
 
+    def attempt_fits(
+        self, fits: Sequence[Fit], hear: Listener | None = None
+    ) -> list[FitOutputs | OrdinateError]:
+        """Return the outputs of each fit or, where it ended with one, the OrdinateError itself."""
+        made = self.workers.attempt(run_fit, fits, hear)
+        self.budget.record_fits(sum(not isinstance(one, OutOfTime) for one in made))
+        return made
+
+    def explain_lack_of_time(self) -> OutOfTime:
+        """Return the error of a search whose time was over before there was any model."""
+        screened = len(self.inputs) if self.screening_model else 0
+        seconds = self.budget.estimate_seconds(len(self.folds) * (screened + 1))
+        what = "Screening and one trial take" if screened else "One trial takes"
+        needed = "" if math.isnan(seconds) else f" {what} about {_format_seconds(seconds)}."
+        return OutOfTime(
+            f"The time (--timeout {self.budget.seconds:g}) was over before any trial was made, so "
+            f"there is no model.{needed} Allow more: with the same folder, the search goes on "
+            "where it stopped."
+        )
+
     def report_progress(self, stage: str, share: float, note: str = "") -> None:
         """Report how much of a stage is done."""
         self.progress(f"{stage} ({self.subset})" if self.subset else stage, share, note)
@@ -425,3 +447,7 @@ class Task(ABC):
         predictions, notes = self.predict_out_of_fold(candidate, outputs)
         evaluation = self.evaluate(predictions)
         return EvaluatedCandidate(candidate, outputs, self.get_value(evaluation), evaluation, notes)
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{math.ceil(seconds):,} s" if seconds >= 10.0 else f"{seconds:.1f} s"

@@ -1,5 +1,6 @@
-"""The timeout of a search: which trials there is time for, and when the last fits must begin."""
+"""The timeout of a search: which trials there is time for, and when no fit begins any more."""
 
+import math
 import time
 from collections.abc import Callable, Hashable
 
@@ -18,17 +19,24 @@ class TimeBudget:
         folds: int = 1,
         jobs: int = 1,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.clock = clock
-        self._end = None if seconds is None else clock() + seconds
+        self.clock = clock or time.monotonic
+        self._start = self.clock()
+        self.seconds = seconds
         self._folds, self._jobs = folds, jobs
         self._took: dict[Hashable, float] = {}  # seconds of a trial, by study
+        self._fits = 0  # that were made, or found
+
+    @property
+    def deadline(self) -> float | None:
+        """When the time is over: no fit begins after it, but the last one of a winner."""
+        return None if self.seconds is None else self._start + self.seconds
 
     @property
     def end(self) -> float | None:
         """When the last fits must begin."""
-        return None if self._end is None else self._end - self._estimate_final_fits()
+        return None if self.deadline is None else self.deadline - self._estimate_final_fits()
 
     @property
     def is_over(self) -> bool:
@@ -47,6 +55,14 @@ class TimeBudget:
     def record_trial(self, study: Hashable, seconds: float) -> None:
         """Take how long a trial took; the longest so far counts, for it may be the best."""
         self._took[study] = max(seconds, self._took.get(study, 0.0))
+
+    def record_fits(self, count: int) -> None:
+        """Take how many fits were made."""
+        self._fits += count
+
+    def estimate_seconds(self, fits: int) -> float:
+        """Return how long so many fits take, going by those that were made; nan without any."""
+        return fits * (self.clock() - self._start) / self._fits if self._fits else math.nan
 
     def forget_trials(self) -> None:
         """Set no more time aside: the last fits of what was searched are made."""

@@ -13,7 +13,6 @@ from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import (
     CHECKPOINTS,
     CONFIG_FILE,
-    RESULTS,
     RESULTS_FILE,
     RUNS,
     SUMMARY_FILE,
@@ -24,11 +23,20 @@ from ordinate.experiment.layout import (
 from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import remove_leftovers, write_json, write_text
-from ordinate.experiment.stored_json import read_json
 from ordinate.experiment.workers import WorkerPool, limit_to_one_thread
 from ordinate.render import render
-from ordinate.search.saved_models import LIBRARIES, save_candidates, save_ensemble
-from ordinate.search.selection import ModelSelection, estimate_nested, select_model
+from ordinate.search.saved_models import (
+    LIBRARIES,
+    find_searched_task,
+    save_candidates,
+    save_ensemble,
+)
+from ordinate.search.selection import (
+    ModelSelection,
+    estimate_nested,
+    select_model,
+    select_winner,
+)
 from ordinate.search.settings import SearchSettings
 from ordinate.search.task import Task
 from ordinate.search.tuning_result import Finalist, NestedEstimate, StudyResult, TuningResult
@@ -71,9 +79,8 @@ def open_workers(
 
 
 def _refuse_other_task(root: Path, task: str) -> None:
-    path = root / RESULTS / RESULTS_FILE
-    other = read_json(path, dict[str, Any]).get("task") if path.exists() else task
-    if other != task:
+    other = find_searched_task(root)
+    if other not in (None, task):
         raise BadOutput(
             f"{shorten(str(root))} has the results of ordinate.{shorten(other).strip(chr(39))}. "
             "Name another folder."
@@ -110,7 +117,8 @@ def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:
     digest = task.compute_digest(*task.inputs, settings=task.settings.result_settings)
     run = f"{task.make_run_name()}-{digest}"
     selection = select_model(task)
-    studies, ensemble, winner = _save_finalists(task, selection, run, origin.command)
+    selection, names = _save_candidates(task, selection, run, origin.command)
+    studies, ensemble, winner = _save_finalists(task, selection, names, run, origin.command)
     finalists = [study.best for study in studies if study.best] + ([ensemble] if ensemble else [])
     task.budget.forget_trials()
     nested = estimate_nested(task) if task.settings.nested else None
@@ -139,12 +147,25 @@ def run_search(task: Task, source: Any, origin: RunOrigin) -> TuningResult:
 # --- saved models --------------------------------------------------------------------------------
 
 
-def _save_finalists(
+def _save_candidates(
     task: Task, selection: ModelSelection, run: str, command: str
-) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
-    """Fit and save the best of each study, and the ensemble; return them, the winner last."""
+) -> tuple[ModelSelection, list[str]]:
+    """Save the best of each study; return the selection among those that there was time for."""
     complete = [one for one in selection.candidates if one is not None]
     names = save_candidates(task, complete, run=run, command=command)
+    if all(names):
+        return selection, list(filter(None, names))
+    saved = [one for one, name in zip(complete, names, strict=True) if name is not None]
+    candidates = [one if one in saved else None for one in selection.candidates]
+    selection = select_winner(task, selection.screened, selection.studies, candidates)
+    return selection, list(filter(None, names))
+
+
+def _save_finalists(
+    task: Task, selection: ModelSelection, names: list[str], run: str, command: str
+) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
+    """Save the ensemble; return the best of each study, the ensemble, and the winner."""
+    complete = [one for one in selection.candidates if one is not None]
     finalists = {
         id(one): Finalist(
             name,
@@ -190,6 +211,9 @@ def _collect_notes(
         yield NO_NESTED_NOTE
     if idle := [str(study.key) for study in selection.studies if not study.trials]:
         yield f"There was no time for {', '.join(idle)}."
+    pairs = zip(selection.studies, selection.candidates, strict=True)
+    if late := [str(study.key) for study, one in pairs if study.best and one is None]:
+        yield f"There was no time for the last fit of {', '.join(late)}."
     for study in selection.studies:
         reasons = [trial.reason for trial in study.trials if trial.reason]
         if reasons:

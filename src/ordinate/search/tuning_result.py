@@ -69,6 +69,16 @@ class TaskReport:
             ),
         ]
 
+    def describe_weakness(self, evaluation: Any) -> str:
+        """Return which baselines an evaluation is not better than; '' where it is."""
+        del evaluation
+        return ""
+
+    def count_seen_items(self, result: "TuningResult", test: "HeldOutResult") -> int:
+        """Return how many items of a test the models have learned from."""
+        del result
+        return test.seen
+
     def describe_title(self, result: "TuningResult") -> str:
         """Return what was searched, in a few words."""
         return f"Tuned for {self.metric} on {result.source.n:,} items"
@@ -240,6 +250,7 @@ class HeldOutResult:
     notes: tuple[str, ...] = ()
     groups: int | None = None  # that its items belong to, where they have some
     comparison: Any = None  # of the finalists
+    seen: int = 0  # items that the models have learned from, too
     columns: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self, report: TaskReport) -> Record:

@@ -16,7 +16,7 @@ from ordinate.render.estimates import (
 )
 
 if TYPE_CHECKING:
-    from ordinate.search.tuning_result import Finalist, TuningResult
+    from ordinate.search.tuning_result import Finalist, HeldOutResult, TuningResult
 
 ESTIMATE_KEYS = ("value", "low", "high")
 CI_HEAD = format_interval_head(0.95)
@@ -29,6 +29,7 @@ OPTIMISM_NOTE = (
 def describe_tuning(result: "TuningResult") -> Document:
     """Return the report: who won, by how much, what was tried, and what to keep in mind."""
     report = result.report
+    sound = any(one.evaluation and not report.count_seen_items(result, one) for one in result.tests)
     blocks: list[str | Grid] = [
         _build_search_grid(result),
         *report.build_test_blocks(result),
@@ -39,7 +40,7 @@ def describe_tuning(result: "TuningResult") -> Document:
         *result.notes,
         *_list_test_notes(result),
         *report.describe_source(result),
-        f"{OPTIMISM_NOTE}{', and go by the test' if result.tests else ''}.",
+        f"{OPTIMISM_NOTE}{', and go by the test' if sound else ''}.",
         *report.describe_methods(result),
         *explain_missing_intervals(result.summarize()),
     ]
@@ -53,15 +54,31 @@ def describe_tuning(result: "TuningResult") -> Document:
 
 
 def describe_winner(result: "TuningResult") -> str:
-    """Return who won, by cross-validation and on the tests."""
+    """Return who won, by cross-validation and on the tests, and what it is not better than."""
     winner, report = result.winner, result.report
     value = _format_value(result, report.get_estimate(winner.evaluation))
+    weakness = report.describe_weakness(winner.evaluation)
+    said = f"The best model is {winner.title}: {report.metric} {value} {report.basis}"
     sentences = [
-        f"The best model is {winner.title}: {report.metric} {value} {report.basis}.",
+        f"{', '.join(filter(None, (said, weakness)))}.",
+        _describe_timeout(result),
         _describe_nested(result),
-        *(_describe_test(result, one.name, one.evaluation, one.optimism) for one in result.tests),
+        *(_describe_test(result, one) for one in result.tests),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _describe_timeout(result: "TuningResult") -> str:
+    """Say how many trials the timeout left, and which model types without any."""
+    requested = sum(study.requested for study in result.studies)
+    made = sum(len(study.trials) for study in result.studies)
+    if made == requested:
+        return ""
+    tried = {study.model_type for study in result.studies if study.trials}
+    rest = [study.model_type for study in result.studies if study.model_type not in tried]
+    verb = "was" if len(set(rest)) == 1 else "were"
+    untried = f": {join_names(list(dict.fromkeys(rest)))} {verb} not tried" if rest else ""
+    return f"The timeout ended the search after {made:,} of {requested:,} trials{untried}."
 
 
 def _list_test_notes(result: "TuningResult") -> list[str]:
@@ -72,20 +89,38 @@ def _describe_nested(result: "TuningResult") -> str:
     if result.nested is None:
         return ""
     value = _format_value(result, result.report.get_estimate(result.nested.evaluation))
-    return f"The nested estimate, without the bias of selecting it, is {value}."
+    said = f"The nested estimate, without the bias of selecting it, is {value}"
+    weakness = result.report.describe_weakness(result.nested.evaluation)
+    return f"{', '.join(filter(None, (said, weakness)))}."
 
 
-def _describe_test(result: "TuningResult", name: str, evaluation: Any, optimism: float) -> str:
-    if evaluation is None:
-        return f"Nothing was tested on {name}."
-    value = _format_value(result, result.report.get_estimate(evaluation))
-    said = f"On {name}, by which nothing was selected, it has {value}"
+def _describe_test(result: "TuningResult", test: "HeldOutResult") -> str:
+    """Return what a test says: beside cross-validation only where it is a test, and has a range."""
+    if test.evaluation is None:
+        return f"Nothing was tested on {test.name}."
+    report = result.report
+    estimate = report.get_estimate(test.evaluation)
+    value = _format_value(result, estimate)
+    if seen := report.count_seen_items(result, test):
+        share = "all" if seen == test.n else f"{seen:,} of"
+        return (
+            f"On {test.name} it has {value}, which is optimistically biased: it has learned from "
+            f"{share} its {test.n:,} items."
+        )
+    said = f"On {test.name}, by which nothing was selected, it has {value}"
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return f"{said}, which has no confidence interval."
+    parts = (_describe_optimism(result, test.optimism), report.describe_weakness(test.evaluation))
+    return f"{': '.join(filter(None, (said, ', '.join(filter(None, parts)))))}."
+
+
+def _describe_optimism(result: "TuningResult", optimism: float) -> str:
     if math.isnan(optimism):
-        return f"{said}."
+        return ""
     if optimism == 0:
-        return f"{said}: the same as {result.report.basis}."
+        return f"the same as {result.report.basis}"
     side = "worse" if optimism > 0 else "better"
-    return f"{said}: {_add_unit(result, abs(optimism))} {side} than {result.report.basis}."
+    return f"{_add_unit(result, abs(optimism))} {side} than {result.report.basis}"
 
 
 def _format_value(result: "TuningResult", estimate: Estimate) -> str:
@@ -198,7 +233,7 @@ def build_summary_grid(rows: Sequence[Mapping[str, Any]]) -> Grid:
         (row["title"], format_number(one.value), format_estimate_interval(one), row["unit"])
         for row, one in found
     )
-    return Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells)
+    return Grid("Summary", ("metric", "value", CI_HEAD, "unit"), cells).drop_empty_columns()
 
 
 def explain_missing_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
