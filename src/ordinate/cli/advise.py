@@ -90,9 +90,9 @@ def _ask(question: "Question") -> Any:
         line = sys.stdin.readline()
         if not line:
             raise BadOption(UNANSWERED)
-        place = _find_answer(line.strip().lower().replace("_", "-"), names)
-        if place is not None:
-            return list(question.meanings)[place]
+        found = _find_answer(line.strip().lower().replace("_", "-"), names)
+        if found is not None:
+            return list(question.meanings)[found]
         sys.stderr.write(
             f"{shorten(line.strip())} is no answer. Type a number, or {' or '.join(names)}; as "
             "much of it as is clear will do.\n"
