@@ -21,6 +21,7 @@ from ordinate.regress.table import make_table
 from ordinate.regress.task import RegressionTask
 from ordinate.regress.trained_model import load_regression_model
 from ordinate.regress.tuning import tune_table
+from ordinate.search.fits import OutOfTime
 
 N = 240
 
@@ -195,10 +196,15 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
 
 
 def test_a_lattice_that_there_was_no_time_to_evaluate_is_evaluated_by_the_next_run(
-    tmp_path, searches
+    tmp_path, searches, monkeypatch
 ):
+    def have_no_time(task, share):
+        raise OutOfTime("There was no time left for this fit.")
+
     _, told, untold = searches
-    cut = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK, timeout=0.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(lattice_features, "_evaluate_lattice", have_no_time)
+        cut = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK))
     assert "no time to look whether that matters, so models are not told" in cut.notes[0]
     assert cut.winner.name == untold.winner.name
     again = tune_table(two_sources(1.0), tmp_path, Settings(**QUICK))
