@@ -20,7 +20,7 @@ from ordinate.metrics import SUMMARY_TYPES, get_summary_type, list_metrics
 ROOT = Path(__file__).parents[2]
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 EXTERNAL = re.compile(r"^(https?:)?//")
-PAGES = ("index.html", "metrics/labels/quadratic_kappa.html", "api/index.html", "changes.html")
+PAGES = ("index.html", "metrics/labels/quadratic_kappa.html", "api/results.html", "changes.html")
 
 
 @pytest.fixture(scope="session")

@@ -354,7 +354,7 @@ def test_a_strange_label_of_an_unknown_id_does_not_matter():
 
 
 def test_a_column_of_texts_is_refused_at_its_first_row():
-    rows = [ROWS[k % len(ROWS)] | {"id": f"e{k}", "b": f"text {k}"} for k in range(20_000)]
+    rows = [ROWS[k % len(ROWS)] | {"id": f"e{k}", "b": f"text {k}"} for k in range(2_000)]
     with pytest.raises(OffScale, match="'text "):
         wide(rows, scale="cefr")
     with pytest.raises(OffScale, match=r"'text 0' \(id e0 of b.csv"):

@@ -198,7 +198,7 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
 def test_a_lattice_that_there_was_no_time_to_evaluate_is_evaluated_by_the_next_run(
     tmp_path, searches, monkeypatch
 ):
-    def have_no_time(task, share):
+    def have_no_time(_task, _share):
         raise OutOfTime("There was no time left for this fit.")
 
     _, told, untold = searches
