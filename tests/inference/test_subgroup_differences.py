@@ -15,6 +15,7 @@ from ordinate.inference.subgroup_differences import (
     estimate_difference_from_rest,
 )
 from ordinate.metrics import find_metric
+from ordinate.results import evaluation_text
 
 QUICK = ConfidenceIntervals(resamples=200)
 METRICS = "cem_ord,quadratic_kappa,accuracy,f1_macro,mae,bias"
@@ -66,6 +67,36 @@ def test_few_items_leave_an_interval_to_shares_alone():
         assert found.value == one.value - rest.value
         assert (found == estimate_difference(one, rest)) == known
         assert found.note == (None if known else FEW_ITEMS_NOTE)
+
+
+def test_integer_weights_are_counts_of_items(monkeypatch):
+    """In the rule of few items, and in the shares of the pooled standard error."""
+    sizes = []
+    compute = evaluation_text.compute_adjusted_p_values
+    monkeypatch.setattr(
+        evaluation_text,
+        "compute_adjusted_p_values",
+        lambda *given: sizes.append([*given[1].values()]) or compute(*given),
+    )
+    columns = ([1, 1, 2, 2, 3, 3] * 2, [1, 1, 2, 2, 3, 2, 3, 1, 3, 2, 1, 1], ["a"] * 6 + ["b"] * 6)
+    weights = [5] * 6 + [500] * 6
+    gold, predicted, by = columns
+    weighted = evaluate(gold, predicted, "1..3", ["mae"], by=by, weights=weights)
+    gold, predicted, by = (np.repeat(column, weights) for column in columns)
+    expanded = evaluate(gold, predicted, "1..3", ["mae"], by=by)
+    assert weighted.document().verdict == expanded.document().verdict
+    assert "Significantly different from the rest" in weighted.document().verdict
+    assert sizes[0] == sizes[-1] == [30.0, 3000.0]
+
+
+def test_items_of_fractional_weights_count_by_what_they_are_worth():
+    """Of 40 items, 4 have all but the whole weight: of 20 in a subgroup, 2."""
+    gold, by = [1, 2] * 20, ["a"] * 20 + ["b"] * 20
+    predicted = [2, *gold[1:]]
+    for heavy, light, note in ((0.1, 0.1, None), (100.5, 0.5, FEW_ITEMS_NOTE)):
+        weights = ([heavy] * 2 + [light] * 18) * 2
+        found = evaluate(gold, predicted, "1..3", ["mae"], by=by, weights=weights)
+        assert found.by["a"].difference_from_rest["mae"].note == note
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 25])

@@ -50,7 +50,7 @@ from ordinate.inference.resampling import (
     resample_metrics,
 )
 from ordinate.inference.small_samples import (
-    count_effective_items,
+    compute_effective_sizes,
     make_posterior_sampler,
     mover_interval,
     scale_to_effective_size,
@@ -374,9 +374,7 @@ class _IntervalEstimator:
         """How many equally heavy items each matrix is worth; a cluster counts as one."""
         if self.clustered:
             return np.atleast_1d(scale_to_effective_size(self.clusters).total)
-        if self.matrices.has_integer_weights:
-            return np.asarray(self.matrices.total)
-        return count_effective_items(self.matrices.total, self.matrices.squares.sum(CELL_AXES))
+        return compute_effective_sizes(self.matrices)
 
     def _mover_bounds(self, metric: Metric) -> tuple[Array, Array]:
         if metric.macro == "mean":

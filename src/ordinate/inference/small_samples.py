@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
+from ordinate.inference.delta_method import CELL_AXES, compute_bounded_interval, normal_quantile
 from ordinate.inference.resampling import Resampler
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
@@ -177,6 +177,13 @@ def count_effective_items(weight: ArrayLike, squares: ArrayLike) -> Array:
     """
     total, squared = np.asarray(weight, float), np.asarray(squares, float)
     return np.divide(total**2, squared, out=np.zeros_like(total), where=squared != 0)
+
+
+def compute_effective_sizes(matrices: ConfusionMatrix) -> Array:
+    """Return how many equally heavy items each matrix is worth; integer weights are counts."""
+    if matrices.has_integer_weights:
+        return np.asarray(matrices.total)
+    return count_effective_items(matrices.total, matrices.squares.sum(CELL_AXES))
 
 
 def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:

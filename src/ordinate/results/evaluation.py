@@ -9,6 +9,7 @@ import numpy as np
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback
+from ordinate.inference.small_samples import compute_effective_sizes
 from ordinate.inference.subgroup_differences import estimate_difference_from_rest
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
@@ -160,8 +161,12 @@ class Evaluation(Result):
         found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
         if intervals is not None and len(parts) > 1:
             others = estimate_each(metrics, pool_rests(batch), intervals, None)
-            n = sum(part.confusion_matrix.n for part in found)
-            found = [part.subtract(rest, n) for part, rest in zip(found, others, strict=True)]
+            matrices = ConfusionMatrix.stack([part.confusion_matrix for part in found])
+            sizes = (compute_effective_sizes(x) for x in (matrices, pool_rests(matrices)))
+            fewest = np.minimum(*sizes).round(6).tolist()  # 20 items of weight 0.1 are 20
+            found = [
+                part.subtract(*rest) for part, *rest in zip(found, others, fewest, strict=True)
+            ]
         if progress is not None:
             progress(1.0)
         return dict(zip(parts, found, strict=True))
@@ -204,9 +209,8 @@ class Evaluation(Result):
             for place in range(len(scores))
         ]
 
-    def subtract(self, rest: dict[str, Estimate], total: float) -> "Evaluation":
-        """Return the same, which knows how it differs from the rest of so many items in total."""
-        items = min(self.confusion_matrix.n, total - self.confusion_matrix.n)
+    def subtract(self, rest: dict[str, Estimate], items: float) -> "Evaluation":
+        """Return the same, which knows how it differs from the rest; the smaller has `items`."""
         apart = {
             name: estimate_difference_from_rest(score.metric, score.estimate, rest[name], items)
             for name, score in self.metrics.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.small_samples import compute_effective_sizes
 from ordinate.inference.subgroup_differences import compute_adjusted_p_values
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
@@ -22,6 +23,7 @@ from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
 from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
+from ordinate.summaries import ConfusionMatrix
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
@@ -346,7 +348,8 @@ def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
     if not parts or pooled is None or result.interval is None:
         return []
     gaps = {group: part.difference_from_rest[name] for group, part in parts.items()}
-    sizes = {group: part.confusion_matrix.n for group, part in parts.items()}
+    matrices = ConfusionMatrix.stack([part.confusion_matrix for part in parts.values()])
+    sizes = dict(zip(parts, compute_effective_sizes(matrices).tolist(), strict=True))
     level = result.interval.level
     p_values = compute_adjusted_p_values(gaps, sizes, pooled, level)
     if not p_values:
