@@ -154,6 +154,20 @@ def test_rows_that_were_learned_from_make_no_test(tmp_path):
     assert "optimistically biased: it has learned from all its 60 items." in verdict
 
 
+def test_new_measurements_of_features_that_repeat_make_a_test(tmp_path):
+    """Replicates of a design: 12 points, each with new noise in training and test."""
+    design = np.array([[a, b] for a in range(4) for b in range(3)], float)
+    target = np.tile(design.sum(axis=1), 10) + np.random.default_rng(0).normal(size=120)
+    table = make_table(np.tile(design, (10, 1)), target, target_name="y")
+    rows = np.arange(120)
+    split = Split(rows[:96], rows[:0], rows[96:], "replicates")
+    settings = Settings(models="poly_ridge", trials=1, folds=2)
+    result = tune_table(table, tmp_path, settings, split=split)
+    assert len(result.source.leaks.rows("test")) == 24
+    assert "learned from" not in result.document().verdict
+    assert "than by cross-validation" in result.document().verdict
+
+
 def test_a_target_without_a_unit_has_no_column_of_units(found, tmp_path):
     settings = Settings(models="poly_ridge", trials=1, folds=2)
     result = tune_table(smooth(60), tmp_path, settings)

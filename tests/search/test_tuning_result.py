@@ -61,6 +61,9 @@ def test_a_test_that_was_learned_from_is_no_test(finished, monkeypatch):
             f", which is optimistically biased: it has learned from {share} its {n} items."
         )
         assert "by which nothing was selected" not in verdict
+        with monkeypatch.context() as patch:
+            patch.setattr(type(result.report), "describe_weakness", lambda *_: "no better")
+            assert describe_winner(result).endswith(f"its {n} items. Even so it is no better.")
         text = " ".join(str(result).split())
         assert f"{OPTIMISM_NOTE}." in text
         assert "selected nothing" not in text

@@ -137,9 +137,14 @@ class RegressionReport(TaskReport):
         return f"{how} than always predicting the {baseline.name} ({error})"
 
     def count_seen_items(self, result: "TuningResult", test: HeldOutResult) -> int:
-        """Return how many rows of a test also stand, by their features, where models learn."""
+        """Return how many rows of a test also stand, with their target, where models learn.
+
+        Features that repeat with another target, as those of designs do, are new measurements.
+        """
         leaks = result.source.leaks
-        return 0 if leaks is None else len(np.unique(leaks.rows(test.name)))
+        if leaks is None:
+            return 0
+        return sum(leak.part == test.name and leak.same_target for leak in leaks.leaks)
 
     def describe_title(self, result: "TuningResult") -> str:
         """Return what is predicted from what."""

@@ -102,16 +102,20 @@ def _describe_test(result: "TuningResult", test: "HeldOutResult") -> str:
     estimate = report.get_estimate(test.evaluation)
     value = _format_value(result, estimate)
     if seen := report.count_seen_items(result, test):
-        share = "all" if seen == test.n else f"{seen:,} of"
-        return (
-            f"On {test.name} it has {value}, which is optimistically biased: it has learned from "
-            f"{share} its {test.n:,} items."
-        )
+        said = f"On {test.name} it has {value}, which is {describe_bias(seen, test.n)}."
+        weakness = report.describe_weakness(test.evaluation)
+        return f"{said} Even so it is {weakness}." if weakness else said
     said = f"On {test.name}, by which nothing was selected, it has {value}"
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return f"{said}, which has no confidence interval."
     parts = (_describe_optimism(result, test.optimism), report.describe_weakness(test.evaluation))
     return f"{': '.join(filter(None, (said, ', '.join(filter(None, parts)))))}."
+
+
+def describe_bias(seen: int, n: int) -> str:
+    """Return why a test is optimistically biased: of so many items some were learned from."""
+    share = "all" if seen == n else f"{seen:,} of"
+    return f"optimistically biased: it has learned from {share} its {n:,} items"
 
 
 def _describe_optimism(result: "TuningResult", optimism: float) -> str:
