@@ -110,6 +110,13 @@ def test_one_number_has_one_interval_and_stands_in_the_verdict_once():
     assert verdict.count("rmse") == 1
 
 
+def test_clusters_are_the_units_of_the_overall_bias_and_of_no_bin():
+    found = _json("--residuals", "family", "--groups", "lab")
+    assert found["residuals"]["bias"]["method"] == found["metrics"]["bias"]["method"]
+    said = " ".join(run(*ASKED, "--residuals", "family", "--groups", "lab").out.split())
+    assert "intervals of bins, features and the trend take items for units, not the clus" in said
+
+
 def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     further = ("--lower", "lo", "--upper", "hi", "--order", "t", "--residuals", "family")
     more = (

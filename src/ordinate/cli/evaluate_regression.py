@@ -43,7 +43,9 @@ METHODS = ("delta", "t", "jackknife", STUDENTIZED)
 RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
-NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the clusters."
+NOT_GROUPED_NOTE = (
+    "Confidence intervals of bins, features and the trend take items for units, not the clusters."
+)
 NEEDED = ("target", "predicted")
 COLUMNS = (
     *("target", "predicted", "weights", "by", "groups", "lower", "upper", "order"),
