@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ from ordinate.errors import BadInput
 from ordinate.experiment.safe_files import compute_digest
 from ordinate.search import task as search_task
 from ordinate.search.fits import OutOfTime
-from ordinate.search.screening import screen_inputs, shortlist_inputs
+from ordinate.search.screening import NO_TIME, screen_inputs, shortlist_inputs
 from ordinate.search.time_budget import TimeBudget
 from ordinate.search.tuning_result import ScreeningResult
 
@@ -143,7 +144,7 @@ def test_a_metric_that_is_undefined_is_a_failure_with_its_reason(screened):
 
 def test_when_the_time_is_over_what_is_not_screened_is_not_searched(tmp_path, monkeypatch):
     root = lay_out(tmp_path, n=36, sets=("noise", "strong", "weak"))
-    with pytest.raises(OutOfTime, match="before any trial was made"):
+    with pytest.raises(OutOfTime, match="before any model was fitted"):
         screen_inputs(open_task(root, budget=TimeBudget(0.0)))
     assert not (root / "results/screening").exists()
     with monkeypatch.context() as patch:
@@ -155,6 +156,17 @@ def test_when_the_time_is_over_what_is_not_screened_is_not_searched(tmp_path, mo
     }
     assert len(read_records(root)) == 1  # so that the next run screens the others
     assert searched(screen_inputs(open_task(root, top_k=1))) == ["strong"]
+
+
+def test_a_feature_set_without_time_is_named_though_an_earlier_one_failed(screened):
+    """Time, not the data, is what a search lacks of which some was not screened."""
+    task = open_task(screened[0], budget=TimeBudget(1.0))
+    nothing = ScreeningResult("empty", 1, "", None, math.nan, failed="there is nothing in it")
+    late = replace(nothing, set="late", failed=NO_TIME)
+    with pytest.raises(OutOfTime):
+        shortlist_inputs(task, [nothing, late])
+    with pytest.raises(BadInput, match="empty: there is nothing in it"):
+        shortlist_inputs(task, [nothing])
 
 
 def test_what_is_cached_takes_no_time(screened):

@@ -261,7 +261,7 @@ def test_given_hyperparameters_a_timeout_and_a_plan_are_those_of_any_task(tmp_pa
     data = draw_counts()
     given = tune_counts(data, tmp_path, models="ridge", params={"ridge": {"penalty": 2.0}})
     assert [trial.params for trial in given.studies[0].trials] == [{"penalty": 2.0}]
-    with pytest.raises(OutOfTime, match=r"\(--timeout 0\) was over before any trial was made"):
+    with pytest.raises(OutOfTime, match=r"\(--timeout 0\) was over before any model was fitted"):
         tune_counts(data, tmp_path / "late", timeout=0.0)
     with open_workers(
         tmp_path / "plan", settings := CountSettings(), "plan", "tune_counts"

@@ -98,7 +98,7 @@ def shortlist_inputs(task: Task, screened: Sequence[ScreeningResult]) -> list[Sc
     ranked = sorted(screened, key=lambda one: -_get_merit(task, one))  # of equals, the first
     best, settings = ranked[0], cast("ScreeningSettings", task.settings)
     merits = [_get_merit(task, one) for one in ranked if not one.failed]
-    if not merits and best.failed == NO_TIME:
+    if not merits and any(one.failed == NO_TIME for one in ranked):
         raise task.explain_lack_of_time()
     if not merits:
         raise BadInput(f"Nothing can be learned from any feature set. {best.set}: {best.failed}")

@@ -406,10 +406,10 @@ class Task(ABC):
         screened = len(self.inputs) if self.screening_model else 0
         seconds = self.budget.estimate_seconds(len(self.folds) * (screened + 1))
         what = "Screening and one trial take" if screened else "One trial takes"
-        needed = "" if math.isnan(seconds) else f" {what} about {_format_seconds(seconds)}."
+        needed = "" if math.isnan(seconds) else f" {what} up to about {_format_seconds(seconds)}."
         return OutOfTime(
-            f"The time (--timeout {self.budget.seconds:g}) was over before any trial was made, so "
-            f"there is no model.{needed} Allow more: with the same folder, the search goes on "
+            f"The time (--timeout {self.budget.seconds:g}) was over before any model was fitted, "
+            f"so there is no model.{needed} Allow more: with the same folder, the search goes on "
             "where it stopped."
         )
 

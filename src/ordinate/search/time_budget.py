@@ -61,7 +61,10 @@ class TimeBudget:
         self._fits += count
 
     def estimate_seconds(self, fits: int) -> float:
-        """Return how long so many fits take, going by those that were made; nan without any."""
+        """Return how long so many fits take at most; nan where none was made.
+
+        Those that were made took less than all the time so far, in which data were read, too.
+        """
         return fits * (self.clock() - self._start) / self._fits if self._fits else math.nan
 
     def forget_trials(self) -> None:
