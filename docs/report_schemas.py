@@ -633,6 +633,7 @@ REPORTS: dict[str, Parts] = {
                 "test finalists": or_null(OPEN_RECORD),
                 "optimism": MEASURED,
                 "notes": TEXTS,
+                "seen?": COUNT,
             }
         ),
     },

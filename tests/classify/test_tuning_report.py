@@ -95,7 +95,7 @@ def test_test_texts_that_were_learned_from_are_counted(tmp_path):
         trials=1,
         folds=2,
     )
-    assert found.tests[0].seen == 20
+    assert found.to_dict()["tests"][0]["seen"] == 20
     verdict = found.document().verdict
     assert "optimistically biased: it has learned from all its 20 items." in verdict
     assert "not significantly better than" in verdict

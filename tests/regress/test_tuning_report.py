@@ -150,7 +150,9 @@ def test_rows_that_were_learned_from_make_no_test(tmp_path):
     rows = np.arange(120)
     split = Split(rows[:60], rows[:0], rows[60:], "twice the same")
     settings = Settings(models="poly_ridge", trials=1, folds=2)
-    verdict = tune_table(table, tmp_path, settings, split=split).document().verdict
+    result = tune_table(table, tmp_path, settings, split=split)
+    assert result.to_dict()["tests"][0]["seen"] == 60
+    verdict = result.document().verdict
     assert "optimistically biased: it has learned from all its 60 items." in verdict
 
 

@@ -88,6 +88,21 @@ def test_the_verdict_names_the_test_and_the_baselines(finished):
     assert "always predicting" in verdict
 
 
+def test_a_test_that_was_learned_from_is_called_so(copied):
+    def mark(seen):
+        return lambda stored: stored["tests"][0].update(seen=seen)
+
+    for seen in (0, 2):
+        change_results(copied, mark(seen), "results.json")
+        verdict = make_model_card(copied).document().verdict
+        assert ("On test, by which nothing was selected: " in verdict) == (seen == 0)
+        assert ("On test, optimistically biased: it has learned from 2 of its" in verdict) == (
+            seen == 2
+        )
+    change_results(copied, lambda stored: stored["tests"][0].pop("seen"), "results.json")
+    assert "On test, by which nothing was selected: " in make_model_card(copied).document().verdict
+
+
 def test_levels_have_their_table_and_probabilities_their_calibration(finished, case):
     root, result = finished
     evaluation = make_model_card(root).evaluations["test"]

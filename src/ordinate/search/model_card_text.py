@@ -13,6 +13,7 @@ from ordinate.search.analysis import build_studies_grid, list_cautions, name_val
 from ordinate.search.tuning_text import (
     OPTIMISM_NOTE,
     build_summary_grid,
+    describe_bias,
     explain_missing_intervals,
     format_hyperparameters,
 )
@@ -74,9 +75,15 @@ def _write_verdicts(card: "ModelCard") -> dict[str, str]:
         }
     documents = {name: one.document() for name, one in card.evaluations.items()}
     metrics = next(iter(documents.values())).verdicts
+    biases = {
+        test["data"]: describe_bias(test["seen"], test["n"])
+        for test in card.results["tests"]
+        if test.get("seen")  # which results of earlier versions do not have
+    }
     return {
         metric: " ".join(
-            f"On {name}, by which nothing was selected: {document.verdicts[metric]}"
+            f"On {name}, {biases.get(name, 'by which nothing was selected')}: "
+            f"{document.verdicts[metric]}"
             for name, document in documents.items()
         )
         for metric in metrics

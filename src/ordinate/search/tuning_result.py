@@ -337,7 +337,10 @@ class TuningResult(Result):
             "screening": [one.to_dict(report) for one in self.screened],
             "studies": [study.to_dict(report) for study in self.studies],
             "ensemble": self.ensemble and self.ensemble.to_dict(report),
-            "tests": [one.to_dict(report) for one in self.tests],
+            "tests": [
+                one.to_dict(report) | {"seen": report.count_seen_items(self, one)}
+                for one in self.tests
+            ],
             "nested": self.nested and self.nested.to_dict(report),
             "notes": list(self.notes),
         }
