@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import metric_pages
@@ -76,16 +77,30 @@ def with_outputs(text: str) -> str:
         return text
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
-        return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
+        return SHOWN.sub(
+            lambda block: block[1] + keep_stable(block[3], output_of(block[2], folder)) + block[4],
+            text,
+        )
+
+
+def keep_stable(shown: str, printed: str) -> str:
+    """Return what a page shows where it is what a command prints but for times and hashes."""
+    blank = import_from_tests("helpers.shown_output").blank_times_and_hashes
+    return shown if blank(shown) == blank(printed) else printed
+
+
+def import_from_tests(name: str) -> ModuleType:
+    """Return a module of the tests."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / "tests"))
 
 
 def with_engines(text: str) -> str:
     """Return a page with its table of engines regenerated."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    try:
-        engines = import_module("engines.engine_list")
-    finally:
-        sys.path.remove(str(ROOT / "tests"))
+    engines = import_from_tests("engines.engine_list")
     table = engines.format_engines(CONSTRAINTS.read_text(encoding="utf-8"))
     return ENGINES.sub(lambda block: block[1] + table + block[3], text)
 

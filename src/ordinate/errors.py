@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 LONGEST_VALUE = 300  # letters of a value that an error repeats
+PASSWORD_AT_HOST = re.compile(  # not so C:/ann@host.csv, nor what stands behind a folder
+    r"^([^:]*://[^:]*|(?=[^:]*//)[^:]*|(?![a-z]:[/\\])[^:/\\]*):(.*)@", re.IGNORECASE | re.DOTALL
+)
+PASSWORD_PARAMETER = re.compile(r"((?:password|passwd|pwd)=)([^&]*)", re.IGNORECASE)
 # Within words of Persian and of Indian languages, and within emoji; they drive no terminal.
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
@@ -142,14 +146,14 @@ def shorten(value: object, longest: int = LONGEST_VALUE) -> str:
 
 
 def hide_password(url: str) -> str:
-    """Return the address of a database without the password.
+    """Return the address of a database without the password, and a plain path as it is.
 
     >>> hide_password("postgresql://ann:secret@host:5432/essays")
     'postgresql://ann@host:5432/essays'
     >>> hide_password("postgresql://host/essays?user=ann&password=secret")
     'postgresql://host/essays?user=ann&password=…'
     """
-    return re.sub(r"(password=)[^&]*", r"\1…", re.sub(r":(?!//).*@", "@", url))
+    return PASSWORD_PARAMETER.sub(r"\1…", PASSWORD_AT_HOST.sub(r"\1@", url))
 
 
 def replace_control_characters(text: str) -> str:

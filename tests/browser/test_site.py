@@ -84,18 +84,27 @@ def test_texts_of_items_take_the_room_that_there_is(browser, tmp_path):
     assert browser.run("return document.documentElement.scrollWidth") <= PHONE
 
 
-def test_rounding_makes_no_report_better(browser, site):
-    """Of one system, `evaluate` and `compare` may differ in the last digit."""
+@pytest.mark.parametrize(
+    ("metric", "first", "second", "shown"),
+    [
+        ("kendall_tau_b", 0.64, 0.64 + 2e-15, ["0.640", "0.640", "0.000", "equal"]),
+        ("bias", 0, 0, ["0.000", "0.000", "0.000", "equal"]),
+        ("rmse", 2e-10, 4e-10, ["0.000", "0.000", "+0.000", "worse"]),
+    ],
+)
+def test_rounding_makes_no_report_better(browser, site, metric, first, second, shown):
+    """Of one system, `evaluate` and `compare` may differ in the last digit, whatever the unit."""
     page = (site / "compare.html").read_text()
     found = re.search(r'(<script[^>]*id="reports"[^>]*>)(.*?)(</script>)', page, re.DOTALL)
     listed = json.loads(found[2])
-    value = {"system": "s", "metric": "kendall_tau_b", "direction": "maximize", "data": "d"}
-    values = [value | {"value": x, "low": None, "high": None} for x in (0.64, 0.64 + 2e-15)]
+    direction = ordinate.metrics.find_metric(metric).direction
+    value = {"system": "s", "metric": metric, "direction": direction, "data": "d"}
+    values = [value | {"value": x, "low": None, "high": None} for x in (first, second)]
     two = [listed[k] | {"values": [values[k]]} for k in range(2)]
     changed = page.replace(found[2], json.dumps(two))
     (site / "near.html").write_text(changed)
     browser.open(site / "near.html")
-    assert browser.run(READ)[0] == [["kendall_tau_b", "s", "0.640", "0.640", "0.000", "equal"]]
+    assert browser.run(READ)[0] == [[metric, "s", *shown]]
 
 
 def test_two_reports_are_chosen_compared_and_shown(browser, site):

@@ -128,3 +128,17 @@ def test_moves_are_undone_and_taken_back(browser, make_page):
     browser.run(press, "#move-level [name=higher]")
     browser.run(press, "#reset")
     assert browser.run(read) == original
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1, 1e13])
+def test_the_unit_of_positions_decides_on_no_change(browser, make_page, unit):
+    scale = ordinate.Scale(["low", "mid", "high"], positions=[0, unit, 3 * unit])
+    browser.open(
+        make_page(f"what-if-{unit}", make_evaluation(scale, [[4, 1, 0], [0, 3, 1], [1, 0, 5]]))
+    )
+    browser.run(MOVE, [{"from": [0, 1], "to": [0, 0], "amount": 1}])
+    judged = browser.run(
+        "return Object.fromEntries([...document.querySelectorAll('#what-if-metrics tbody tr')]"
+        ".map((row) => [row.cells[0].textContent, row.lastChild.textContent]))"
+    )
+    assert (judged["mae"], judged["macro_mae"], judged["accuracy"]) == ("better",) * 3

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("here")
 ROWS = [("A1", "A1", "A2"), ("B1", "B2", "B1"), ("C1", "B2", "C1")]
 QUERY = ("--query", "select * from items", "--gold", "gold")
 TWO = ("--systems", "predicted,rival", "--metrics", "mae", "--resamples", "100")
-PASSWORDS = ("open/sesame@1", "open%2Fsesame%401")
+PASSWORDS = ("open/sesame@1", "open%2Fsesame%401", "//sesame")
 
 
 def make_sqlite():
@@ -132,6 +132,9 @@ def test_what_needs_the_items_of_a_regression_is_refused_for_a_database(asked, t
         "postgres//ann:{}@host/essays",
         "postgres:ann:{}@host/essays",
         "mysql://host/essays?user=ann&password={}&x=1",
+        "mysql://host/essays?PASSWORD={}",
+        "mysql://host/essays?passwd={}",
+        "postgresql://127.0.0.1:1/essays?Pwd={}",
         "postgresql://ann:{}@127.0.0.1:1/essays",
         "postgresql://127.0.0.1:1/essays?user=ann&password={}",
         "postgresql://ann:{}@127.0.0.1:port/essays",
@@ -170,4 +173,33 @@ def test_an_address_in_place_of_a_file_shows_no_password(arguments, address, pas
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "There is no file" in ran.err
     assert "sesame" not in ran.err
-    assert ("--sql URL --query" in ran.err) == ("://" in address)
+    assert ("--sql URL --query" in ran.err) == ("://" in given)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("--sqll", "{}"),
+            "unrecognized arguments: --sqll postgresql://ann@h/d. Did you mean --sql?",
+        ),
+        (("--url={}",), "unrecognized arguments: --url=postgresql://ann@h/d"),
+        (("-o", "{}"), "'postgresql://ann@h/d' cannot be written"),
+    ],
+)
+def test_an_address_at_the_wrong_flag_shows_no_password(arguments, said, password):
+    write_rows()
+    address = f"postgresql://ann:{password}@h/d"
+    ran = run("evaluate", "rows.csv", *(x.format(address) for x in arguments))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
+    assert "sesame" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "path", ["C:/Users/ann@corp.com/a.csv", r"C:\Users\ann@corp.com", "12/at 9:30/ann@corp.csv"]
+)
+def test_a_plain_path_is_named_as_it_is(path):
+    ran = run("evaluate", path)
+    assert f"There is no file {path!r}" in ran.err

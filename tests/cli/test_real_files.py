@@ -6,6 +6,7 @@ Without the flag that a file needs there is one error, and the flag copied from 
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,9 @@ import pytest
 from command import run
 from evaluate_reports import filled, report, write
 from refusals import refused
+
+from ordinate.cli import file_problems
+from ordinate.readers.columns import MEMORY
 
 pytestmark = pytest.mark.usefixtures("here")
 LEVELS = ("A1", "A2", "B1", "B2")
@@ -400,6 +404,16 @@ def test_columns_that_no_names_fit_are_to_get_a_line_of_names(here, widths):
         write_rows(name, rows, delimiter=",")
     message = refused(here, "run.csv", "--gold-file", "gold.csv", "--id", "id")
     assert message.endswith("put a line with the names of its columns above it.")
+
+
+@pytest.mark.parametrize(
+    ("given", "proposed"),
+    [("300000KB", "1200000KB"), ("0.3GB", "1.2GB"), ("9000000000 B", "36000000000B")],
+)
+def test_more_memory_is_proposed_in_digits_that_the_flag_takes(given, proposed):
+    reader = SimpleNamespace(options=SimpleNamespace(memory=given))
+    assert file_problems._suggest_memory(reader).endswith(f"pass --memory {proposed}.")
+    assert MEMORY.fullmatch(proposed)
 
 
 @pytest.mark.parametrize("size", ["0MB", "0.0 GB", "00B"])

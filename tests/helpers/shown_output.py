@@ -22,10 +22,15 @@ def load_script(name):
     return module
 
 
-def list_words(text):
-    """Return words, without times and hashes: these change with the last digit of a feature."""
+def blank_times_and_hashes(text):
+    """Return a text without times and hashes: these change with the last digit of a feature."""
     timeless = re.sub(r"\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:+]+|(?<=python )[\d.]+", "", text)
-    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", timeless)).split()
+    return re.sub(r"-(\s*)[0-9a-f]{12}\b", r"-\1hash", timeless)
+
+
+def list_words(text):
+    """Return words, without times and hashes, however they are broken into lines."""
+    return re.sub(r"-\s+", "-", blank_times_and_hashes(text)).split()
 
 
 def find_block(name, start):

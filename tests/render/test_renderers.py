@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hostile_texts import HOSTILE_TEXTS, is_harmless
+from hostile_texts import HOSTILE_TEXTS, SPREADSHEET_CELLS, is_harmless, list_long_cells
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -150,6 +150,17 @@ def test_letters_that_latex_knows_in_math_alone_stand_there():
     assert found.isascii()
     assert r"RMSE/\ensuremath{\sigma} \ensuremath{\le} 5 kg/m\ensuremath{^{3}}" in found
     assert r"s\ensuremath{^{-}}\ensuremath{^{1}}, CO\ensuremath{_{2}}" in found
+
+
+@pytest.mark.parametrize(("cell", "kept"), SPREADSHEET_CELLS.items())
+def test_only_what_a_spreadsheet_would_run_is_made_a_text(cell, kept):
+    assert csv_records.escape_formula(cell) == (cell if kept else f"'{cell}")
+
+
+def test_long_cells_are_read_once():
+    """Were they read again and again, this would take hours."""
+    for cell in list_long_cells(200_000):
+        assert csv_records.escape_formula(cell) == f"'{cell}"
 
 
 def test_no_records_are_the_header_alone():

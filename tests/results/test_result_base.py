@@ -322,7 +322,7 @@ def test_every_result_of_the_package_takes_its_methods_from_the_base():
     [
         ((), ""),
         (("data/levels.csv",), "model in levels.csv: "),
-        (("a.csv", "b.csv", "c.csv"), "model in a.csv and 2 more: "),
+        (("gold.csv", "b.csv", "c.csv"), "model in c.csv and 2 more: "),
     ],
 )
 def test_the_tab_of_a_page_names_column_and_file(files, tab):

@@ -1,13 +1,20 @@
 """Databases by their addresses: --sql URL, whose password is in no message."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ordinate.errors import BadInput, BadOption, MissingExtra, hide_password, shorten
+from ordinate.errors import (
+    PASSWORD_AT_HOST,
+    PASSWORD_PARAMETER,
+    BadInput,
+    BadOption,
+    MissingExtra,
+    hide_password,
+    shorten,
+)
 from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
 
 
@@ -37,8 +44,8 @@ def connect_database(url: str) -> Iterator[Any]:
 
 def _list_passwords(url: str) -> list[str]:
     """Return the passwords of an address, as it has them and as a server gets them."""
-    written = re.findall(r":(?!//)(.*)@", url) + re.findall(r"password=([^&]*)", url)
-    return [text for password in written for text in (password, unquote(password)) if text]
+    found = [*PASSWORD_AT_HOST.findall(url), *PASSWORD_PARAMETER.findall(url)]
+    return [text for _, password in found for text in (password, unquote(password)) if text]
 
 
 def _connect_sqlite(url: str, path: str) -> Any:

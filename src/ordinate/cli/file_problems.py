@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,7 @@ from ordinate.readers.irregular_lines import NO_QUOTES, format_excerpt, list_rec
 from ordinate.readers.item_query import build_key_sql, build_label_sql
 
 MOST_FILES_NAMED = 3
-UNITS = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}  # of memory
+UNITS = {"B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # of memory
 LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
 
 
@@ -137,10 +138,10 @@ def _suggest_memory(reader: FileReader) -> str:
     """Return four times as much memory as there was, and no less than usual."""
     size = reader.options.memory or MEMORY_LIMIT
     number, unit = re.findall(r"[\d.]+|\w+", size)
-    more = f"{4 * float(number):g}{unit}"
-    if 4 * float(number) * UNITS[unit[0].upper()] < UNITS["G"]:
-        more = MEMORY_LIMIT
-    return f" To let it take more, pass --memory {more}."
+    more = 4 * Decimal(number)  # whose plain digits have no exponent, which no flag takes
+    if more * UNITS[unit[0].upper()] < UNITS["G"]:
+        return f" To let it take more, pass --memory {MEMORY_LIMIT}."
+    return f" To let it take more, pass --memory {more.normalize():f}{unit}."
 
 
 def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:

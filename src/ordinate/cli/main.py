@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ordinate import __version__
 from ordinate.cli import completion, options
-from ordinate.errors import OrdinateError, replace_control_characters
+from ordinate.errors import OrdinateError, hide_password, replace_control_characters
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
 # Each in a module of its name, which is imported when the command is asked for.
@@ -47,6 +47,11 @@ COMMANDS = {
 THREADED = {"evaluate", "evaluate-regression", "compare", "merge", "power", "verify", "meta"}
 
 
+CLOSE = (
+    0.75  # from which a flag is a slip for another: --trails for --trials, no --lenient for --unit
+)
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line; what begins with a minus and a digit is no flag."""
 
@@ -60,9 +65,10 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             from difflib import get_close_matches
 
-            said = " ".join(map(replace_control_characters, unknown))
+            said = " ".join(replace_control_characters(hide_password(x)) for x in unknown)
             flags = [x.partition("=")[0] for x in unknown if x.startswith("--")]
-            near = [y for x in flags for y in get_close_matches(x, self._option_string_actions, 1)]
+            known = self._option_string_actions
+            near = [y for x in flags for y in get_close_matches(x, known, 1, CLOSE)]
             advice = f". Did you mean {' and '.join(near)}?" if near else ""
             self.error(f"unrecognized arguments: {said}{advice}")
         return found, unknown

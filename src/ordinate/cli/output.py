@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ordinate.cli.flags import StorePath
-from ordinate.errors import BadOption, BadOutput, shorten
+from ordinate.errors import BadOption, BadOutput, hide_password, shorten
 from ordinate.experiment.layout import refuse_reserved_path
 from ordinate.render import StoreText, atomic_files
 
@@ -97,7 +97,7 @@ def _resolve_target(target: str, *, force: bool) -> Path:
         there = path.exists()
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
-        raise BadOutput(f"{shorten(target)} cannot be written: {reason}.") from None
+        raise BadOutput(f"{shorten(hide_password(target))} cannot be written: {reason}.") from None
     if there and not path.is_file():
         raise BadOutput(f"{target} is a folder or no plain file. Name a file.")
     if there and not force:

@@ -11,8 +11,11 @@ from typing import Any
 CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - set(map(ord, "\t\n\r")), "\ufffd")
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
 # A number, an interval, a number with its interval or label and letters; page.js has the same.
-NUMBER = r"[-+]?(?:[\d,]+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?"
-HARMLESS = re.compile(rf"{NUMBER}(?: to {NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?", re.ASCII)
+# No two parts of it take the same letters, so that long cells cost no more than their length.
+NUMBER = r"[-+]?(?:(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)"
+HARMLESS = re.compile(
+    rf"{NUMBER}(?: to {NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?", re.ASCII | re.IGNORECASE
+)
 
 
 def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:

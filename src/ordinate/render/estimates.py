@@ -53,12 +53,19 @@ def format_value_with_interval(
 
 
 def format_count(n: float, noun: str = "item", plural: str | None = None) -> str:
-    """Return a number of items in words.
+    """Return a number of items, or what they weigh together, in words.
 
     >>> format_count(1), format_count(1200, "row"), format_count(2, "family", "families")
     ('1 item', '1,200 rows', '2 families')
+    >>> format_count(1.0), format_count(1234.56)
+    ('1 item', '1,234.6 items')
     """
-    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+    return f"{format_weight(n)} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def format_weight(n: float) -> str:
+    """Return a number of items, which has a decimal place where they are weighted."""
+    return f"{int(n):,}" if float(n).is_integer() else f"{n:,.1f}"
 
 
 def format_percent(share: float, digits: int = 1) -> str:

@@ -235,8 +235,8 @@ function prepareFigures(root) {
 // --- tables -------------------------------------------------------------------------------------
 
 const LEADING_NUMBER = /^[<>]?\s*[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?/i;
-const NUMBER = String.raw`[-+]?(?:[\d,]+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?`;
-const HARMLESS = new RegExp(String.raw`^${NUMBER}(?: to ${NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?$`);
+const NUMBER = String.raw`[-+]?(?:(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)`;
+const HARMLESS = new RegExp(String.raw`^${NUMBER}(?: to ${NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?$`, "i");
 const FEWEST_FILTERED = 8; // rows
 
 function readNumber(text) {

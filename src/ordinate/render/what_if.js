@@ -108,11 +108,14 @@ function formatNumber(value, signed = false) {
 
 const formatWeight = (value) => (Number.isInteger(value) ? String(value) : value.toFixed(3));
 
-function judgeChange(better, before, after) {
+const IN_LEVELS = new Set(["mae", "macro_mae", "bias"]); // which grow with the positions of levels
+
+// A change that rounding may make is none: `span` is how far a value can go.
+function judgeChange(better, before, after, span) {
   const size = { higher: (x) => x, lower: (x) => -x, "near 0": (x) => -Math.abs(x) }[better];
   const gain = size(after) - size(before);
   if (isNaN(gain)) return "";
-  return Math.abs(gain) < 5e-13 ? "same" : gain > 0 ? "better" : "worse";
+  return Math.abs(gain) <= 5e-13 * span ? "same" : gain > 0 ? "better" : "worse";
 }
 
 function writeNumber(cell, value, text) {
@@ -123,6 +126,7 @@ function prepareWhatIf() {
   const section = find("#what-if");
   const table = find("#cells");
   const positions = findAll("[data-position]", table).map((head) => Number(head.dataset.position));
+  const span = positions.at(-1) - positions[0];
   const columns = [...table.tHead.rows[0].cells].slice(1).map((head) => head.textContent);
   const buttons = [...table.tBodies[0].rows].map((row) => findAll("button", row));
   const original = buttons.map((row) => row.map((button) => Number(button.value)));
@@ -156,7 +160,7 @@ function prepareWhatIf() {
         const cell = row.appendChild(create("td", { class: "n" }));
         writeNumber(cell, value, formatNumber(value, signed));
       }
-      row.append(create("td", {}, judgeChange(better, before[name], after[name])));
+      row.append(create("td", {}, judgeChange(better, before[name], after[name], IN_LEVELS.has(name) ? span : 1)));
       return row;
     }));
   }

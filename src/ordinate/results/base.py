@@ -323,11 +323,14 @@ class Origin(Serializable):
         return f"Read from {named}. " if named else ""
 
     def name_tab(self, column: str = "") -> str:
-        """Return the column and the file as a browser shows them on a tab, or nothing."""
+        """Return the column and the file as a browser shows them on a tab, or nothing.
+
+        The column is that of predictions, whose files stand behind a file of gold.
+        """
         if not self.files:
             return ""
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
-        return f"{column} in {Path(self.files[0]).name}{more}".removeprefix(" in ")
+        return f"{column} in {Path(self.files[-1]).name}{more}".removeprefix(" in ")
 
     def describe_join(self, side: str) -> list[str]:
         """Return a sentence on the ids that were matched with those of gold or of the targets."""

@@ -10,7 +10,12 @@ from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.render.charts import Axis, Bar, Cell, Chart, Panel, Point
 from ordinate.render.document import format_cell
-from ordinate.render.estimates import format_count, format_percent, format_value_with_interval
+from ordinate.render.estimates import (
+    format_count,
+    format_percent,
+    format_value_with_interval,
+    format_weight,
+)
 from ordinate.results.error_attribution import attribute_errors
 from ordinate.results.forest_plots import ForestPlot, ForestRow
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
@@ -77,9 +82,9 @@ def chart_confusion(result: "Evaluation") -> Chart:
         "Confusion matrix",
         "How many items of each gold level (rows) were predicted at each level (columns).",
         cells / max(float(cells.max()), 1e-300),
-        [[_format_weight(x) for x in row] for row in cells.tolist()],
+        [[format_weight(x) for x in row] for row in cells.tolist()],
         shades="items",
-        most=_format_weight(float(cells.max())),
+        most=format_weight(float(cells.max())),
     )
 
 
@@ -144,7 +149,7 @@ def _chart_cells(
             row,
             float(values[i, j]),
             texts[i][j],
-            f"gold {row}, predicted {column}: {_format_items(matrix.weights[i, j])}, "
+            f"gold {row}, predicted {column}: {format_count(matrix.weights[i, j])}, "
             f"{format_percent(shares[i, j])} of gold {row}"
             + (f", {shades} {texts[i][j]}" if variant and texts[i][j] else ""),
         )
@@ -181,14 +186,6 @@ def _compute_row_shares(result: "Evaluation") -> np.ndarray:
     weights = result.confusion_matrix.weights
     totals = weights.sum(axis=1, keepdims=True)
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), np.nan)
-
-
-def _format_items(weight: float) -> str:
-    return "1 item" if weight == 1 else f"{_format_weight(weight)} items"
-
-
-def _format_weight(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 # --- distances and levels ------------------------------------------------------------------------
