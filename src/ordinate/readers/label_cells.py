@@ -84,7 +84,8 @@ class RowLocator:
     def find_missing_labels(self, role: str, labels: Iterable[Any]) -> list[str]:
         """Return the first places without a label, or with one of those that stand for none."""
         cells = column(role)
-        unnamed = [x for x in labels if x is not None]
+        # Null is looked for anyway, however an engine spells it: None, NA or NaT.
+        unnamed = [x for x in labels if isinstance(x, str | float) or not is_missing(x)]
         also = [~cells.is_finite() if x != x else cells == x for x in unnamed]  # noqa: PLR0124 - NaN
         return self.find_empty_cells(role, *also)
 
