@@ -45,11 +45,8 @@ COMMANDS = {
 
 # Commands that compute on threads of their own, of which each would wait for those of NumPy's BLAS.
 THREADED = {"evaluate", "evaluate-regression", "compare", "merge", "power", "verify", "meta"}
-
-
-CLOSE = (
-    0.75  # from which a flag is a slip for another: --trails for --trials, no --lenient for --unit
-)
+# How like another flag a slip is: --trails is one for --trials, --lenient none for --unit.
+SLIP_SIMILARITY = 0.75
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -68,7 +65,7 @@ class CommandParser(argparse.ArgumentParser):
             said = " ".join(replace_control_characters(hide_password(x)) for x in unknown)
             flags = [x.partition("=")[0] for x in unknown if x.startswith("--")]
             known = self._option_string_actions
-            near = [y for x in flags for y in get_close_matches(x, known, 1, CLOSE)]
+            near = [y for x in flags for y in get_close_matches(x, known, 1, SLIP_SIMILARITY)]
             advice = f". Did you mean {' and '.join(near)}?" if near else ""
             self.error(f"unrecognized arguments: {said}{advice}")
         return found, unknown
