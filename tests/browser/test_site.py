@@ -89,6 +89,7 @@ def test_texts_of_items_take_the_room_that_there_is(browser, tmp_path):
     [
         ("kendall_tau_b", 0.64, 0.64 + 2e-15, ["0.640", "0.640", "0.000", "equal"]),
         ("bias", 0, 0, ["0.000", "0.000", "0.000", "equal"]),
+        ("bias", 0, 1e-17, ["0.000", "0.000", "0.000", "equal"]),
         ("rmse", 2e-10, 4e-10, ["0.000", "0.000", "+0.000", "worse"]),
     ],
 )

@@ -27,7 +27,8 @@ function matchValues(first, second) {
 function describeDifference([a, b]) {
   if (!a || !b || a.value === null || b.value === null) return ["", ""];
   const size = Math.max(Math.abs(a.value), Math.abs(b.value)); // in any unit, so not at least 1
-  const near = Math.abs(b.value - a.value) <= 1e-9 * size; // commands add up in different orders
+  const rounding = 1e-15; // what is left of sums that are 0, as those of a bias may be
+  const near = Math.abs(b.value - a.value) <= Math.max(1e-9 * size, rounding); // sums in other orders
   const gap = near ? 0 : b.value - a.value;
   const gains = { maximize: gap, minimize: -gap, zero: near ? 0 : Math.abs(a.value) - Math.abs(b.value) };
   const gain = gains[a.direction];
