@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +17,6 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmode
 from statsmodels.stats.descriptivestats import sign_test as sign_test_of_statsmodels
 from strategies import scale_of
 
-from ordinate.errors import MissingExtra
 from ordinate.inference.paired_tests import (
     TestResult,
     bowker_test,
@@ -235,14 +233,11 @@ def test_bowker_holds_its_level_where_most_pairs_are_rare():
     assert 0.02 < size < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1_000)
 
 
-def test_bowker_needs_no_scipy_where_it_is_exact(monkeypatch):
+def test_bowker_is_exact_for_few_items():
     cells = np.array([[5.0, 8, 0], [0, 5, 8], [8, 0, 5]])
-    expected = bowker_test(cells)
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    assert bowker_test(cells) == expected
-    assert expected.p == pytest.approx(2.0**-21, rel=1e-12)  # 24 tosses, each pair all one way
-    with pytest.raises(MissingExtra, match="SciPy"):
-        bowker_test(np.full((5, 5), 90.0))
+    assert bowker_test(cells).p == pytest.approx(
+        2.0**-21, rel=1e-12
+    )  # 24 tosses, each pair all one way
 
 
 @given(squares(1, 60))

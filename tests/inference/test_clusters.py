@@ -1,7 +1,6 @@
 """Groups: items of one writer are not independent, and few writers are few."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 from strategies import scale_of
 
-from ordinate.errors import BadOption, MissingExtra
+from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.clusters import (
     compute_design_effect,
@@ -379,16 +378,6 @@ def test_weights_that_are_all_the_same_change_no_interval_of_groups():
     first, second = (estimate_metrics(metrics, each) for each in (batch, heavy))
     for name, expected in first.items():
         assert (second[name].low, second[name].high) == pytest.approx((expected.low, expected.high))
-
-
-def test_many_groups_need_no_scipy_and_few_are_told_what_to_install(monkeypatch):
-    metrics = [find_metric(name) for name in ("mae", "accuracy", "macro_mae")]
-    batch = grouped(30, seed=24)[3]
-    usual = estimate_metrics(metrics, batch)
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    assert estimate_metrics(metrics, batch) == usual
-    with pytest.raises(MissingExtra, match="This needs SciPy"):
-        estimate_metrics(metrics, grouped(29, seed=24)[3])
 
 
 def test_a_level_of_one_group_alone_is_gone_without_it_whatever_rounding_leaves():

@@ -1,7 +1,6 @@
 """Regression metrics without an interval, and why; settings that are refused."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from scipy import stats
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.distributions import NO_STUDENT_NOTE, student_quantile
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
     estimate_from_items,
@@ -209,16 +207,7 @@ def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
     assert found.method == "t"
 
 
-@pytest.mark.parametrize("freedom", [29, 30, 57.5, 400, 10**6])
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99])
-def test_many_degrees_of_freedom_need_no_scipy(level, freedom, monkeypatch):
-    expected = stats.t.ppf((1 + level) / 2, freedom)
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    assert student_quantile(level, freedom) == pytest.approx(expected, rel=2e-7)
-
-
-def test_many_items_get_students_t_without_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
+def test_many_items_get_students_t():
     y, p = t_errors(30, np.random.default_rng(0))
     found, normal = (
         estimate_regression_metrics(named("bias"), table_of(y, p), ConfidenceIntervals(method=x))
@@ -249,12 +238,3 @@ def test_limits_of_few_items_hold_the_mean_error_as_often_as_they_promise(n):
         )["mae"]
         held += found.low <= math.sqrt(2.0 / math.pi) <= found.high
     assert held / times > 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / times)
-
-
-def test_few_items_without_scipy_have_no_limits_and_are_told_how_to_get_them(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    y, p = t_errors(29, np.random.default_rng(0))
-    found = estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())["mae"]
-    assert math.isnan(found.low)
-    assert found.note == NO_STUDENT_NOTE
-    assert "pip install 'ordinate[stats]'" in NO_STUDENT_NOTE

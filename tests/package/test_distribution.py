@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-LIGHT = ("stats", "plot", "completion")
+LIGHT = ("excel", "plot", "completion")
 DEVELOPMENT = {"test", "docs", "engines", "bench", "integrations-test"}
 
 

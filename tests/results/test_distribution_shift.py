@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -140,11 +139,3 @@ def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
     assert found.p == pytest.approx(test.pvalue, rel=1e-9)
     assert (found.estimate.low, found.estimate.high) == pytest.approx((limits.low, limits.high))
     assert found.estimate.method == "t"
-
-
-def test_few_items_without_scipy_are_not_tested(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    y = np.arange(12.0)
-    (found,) = compare_regression(y, {"a": y + 1.0, "b": y * 1.5}, metrics=["mae"]).differences
-    assert math.isnan(found.p)
-    assert "pip install 'ordinate[stats]'" in found.estimate.note

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, shorten
+from ordinate.errors import BadInput, BadStore, BadValues, shorten
 from ordinate.experiment.dataset import USUAL_NAMES, check_ids
 from ordinate.experiment.numeric_matrix import read_column_names, read_matrix
 from ordinate.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
@@ -155,10 +155,8 @@ def _read_sparse(
 
 def _load_npz(path: Path) -> Any:
     """Return a matrix of save_npz as csr: never unpickled, never with indices outside it."""
-    try:
-        from scipy import sparse
-    except ImportError:
-        raise MissingExtra("Sparse features need SciPy: pip install 'ordinate[tune]'.") from None
+    from scipy import sparse
+
     try:
         with path.open("rb") as file:
             with np.load(file, allow_pickle=False) as found:

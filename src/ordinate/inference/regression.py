@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, MissingExtra
+from ordinate.errors import BadOption
 from ordinate.inference.bootstrap import studentised_interval
 from ordinate.inference.clusters import (
     explain_undefined_deletions,
@@ -18,7 +18,7 @@ from ordinate.inference.clusters import (
 )
 from ordinate.inference.confidence_intervals import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
-from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
+from ordinate.inference.distributions import critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.inference.regression_delta_method import (
@@ -177,10 +177,7 @@ def estimate_from_error(
     method: str | None = None,
 ) -> Estimate:
     """Return a value with the interval that its standard error gives, or why it has none."""
-    try:
-        quantile, usual = critical_value(level, units, method)
-    except MissingExtra:
-        return make_point_estimate(value, NO_STUDENT_NOTE)
+    quantile, usual = critical_value(level, units, method)
     bounds = compute_bounded_interval(value, error, bounds, quantile)
     return Estimate(value, *bounds, method if method == JACKKNIFE else usual)
 

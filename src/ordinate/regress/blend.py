@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingExtra, NoItems
+from ordinate.errors import BadInput, NoItems
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -97,10 +97,7 @@ def _minimize_on_simplex(gram: Floats) -> Floats:
     Whatever weights minimise w'Gw + c² (Σw - 1)² without being held to a sum are the wanted ones
     times a number: of all weights in one direction, the best have a value that grows with w'Gw.
     """
-    try:
-        from scipy.optimize import nnls
-    except ImportError:
-        raise MissingExtra("Blending needs SciPy: pip install 'ordinate[regression]'") from None
+    from scipy.optimize import nnls
 
     size = len(gram)
     scale = float(np.trace(gram)) / size

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ordinate.errors import BadOption, MissingExtra, NotApplicable
+from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.paired_tests import (
     TestResult,
@@ -352,10 +352,4 @@ def _run_classical_tests(pairs: PairedPredictions, seed: int) -> dict[str, TestR
         return {name: TestResult(math.nan, note="items come in clusters") for name in tests}
     if not pairs.has_integer_weights:
         return {name: TestResult(math.nan, note="the weights are no counts") for name in tests}
-    results = {}
-    for name, run_test in tests.items():
-        try:
-            results[name] = run_test()
-        except MissingExtra as reason:
-            results[name] = TestResult(math.nan, note=str(reason))
-    return results
+    return {name: run_test() for name, run_test in tests.items()}
