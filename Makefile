@@ -57,13 +57,14 @@ demo: $(VENV)/.base ## a tour: evaluate, compare, tune and predict on the shippe
 	@cp "$$($(BIN)/python -m ordinate.examples systems)" $(DEMO)/systems.csv
 	@cp "$$($(BIN)/python -m ordinate.examples densities)" $(DEMO)/densities.csv
 	$(call tour,"1. How good is a classifier of language levels?",evaluate levels.csv --gold gold --predicted predicted)
+	$(call tour,"The same as a page to open in a browser:",evaluate levels.csv --gold gold --predicted predicted -o report.html)
 	$(call tour,"2. Which of four systems is best$(comma) and is that significant?",compare systems.csv --systems tfidf$(comma)forest$(comma)transformer$(comma)ensemble --metrics cem_ord)
 	$(call tour,"3. A model from labelled texts: lay out an experiment (your own: --train essays.csv).",init study)
 	$(call tour,"4. Tune it for a metric.",tune -e study --metric cem_ord --preset minimal --jobs 2)
 	$(call tour,"5. Predict with the winner.",predict -e study)
 	$(call tour,"6. Which of the saved models is best on the test texts?",rank -e study --metric cem_ord)
 	$(call tour,"7. A regression model$(comma) in the unit of its target.",tune-regression densities.csv --target density --unit kg/m³ --preset minimal -e found)
-	@printf '\nAll files are in $(DEMO). Next: docs/first-steps.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
+	@printf '\nThe page of the first report: $(DEMO)/report.html\nAll files are in $(DEMO). Next: docs/first-steps.md$(comma) docs/report.md$(comma) docs/tuning.md.\n'
 
 lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/ruff check .

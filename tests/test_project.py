@@ -64,6 +64,13 @@ def test_shown_output_has_its_command_on_the_page(page):
     assert [command for command in ran if command not in plain] == []
 
 
+def test_the_first_screen_names_the_two_commands_that_do_everything():
+    text = (ROOT / "README.md").read_text("utf-8")
+    first = [line.split()[1] for line in text.splitlines()[:20] if line.startswith("make ")]
+    assert first == ["demo", "test"]
+    assert "make test\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
 def test_the_first_steps_show_a_report():
     before, report = (ROOT / "docs" / "first-steps.md").read_text("utf-8").split("```text\n")[:2]
     assert "ordinate evaluate" in before
@@ -73,9 +80,10 @@ def test_the_first_steps_show_a_report():
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_the_first_command_of_a_page_runs_on_the_example_that_it_copies(page, tmp_path):
     text = (ROOT / page).read_text("utf-8")
-    copied = r'^cp "\$\(python -m ordinate\.examples (\w+)\)" \.\n(ordinate .+)$'
-    ((example, command),) = re.findall(copied, text, re.MULTILINE)
-    shutil.copy(locate_example(example), tmp_path)
+    ((example, copy),) = re.findall(r'cp "\$\(python -m ordinate\.examples (\w+)\)" ([\w.]+)', text)
+    command = re.findall(r"^ordinate .+$", text, re.MULTILINE)[0]
+    target = tmp_path if copy == "." else tmp_path / copy
+    shutil.copy(locate_example(example), target)
     assert load_script("build").output_of(command, tmp_path) == ""
     assert "cem_ord 0.721" in (tmp_path / "report.html").read_text("utf-8")
 
