@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from strategies import counts, same, scale_of
 
 from ordinate.metrics import find_metric
-from ordinate.metrics.closeness import _ordinal_proximity
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
@@ -25,7 +24,7 @@ def value(name: str, table: ConfusionMatrix) -> float:
 def proximity(table: ConfusionMatrix, predicted: str, gold: str) -> float:
     """prox(predicted, gold) in the notation of the paper."""
     labels = table.scale.labels
-    return float(_ordinal_proximity(table)[labels.index(gold), labels.index(predicted)])
+    return float(table.proximities()[labels.index(gold), labels.index(predicted)])
 
 
 # --- Figure 1: reviews of papers -----------------------------------------------------------------
@@ -98,7 +97,7 @@ def test_the_margins_of_figure_3(table, predicted):
 
 @pytest.mark.parametrize("table", [SYSTEM_A, SYSTEM_B], ids=["A", "B"])
 def test_the_proximities_of_figure_3_depend_on_gold_alone(table):
-    assert _ordinal_proximity(table).round(2).tolist() == PROXIMITIES.tolist()
+    assert table.proximities().round(2).tolist() == PROXIMITIES.tolist()
 
 
 @pytest.mark.parametrize(("table", "printed"), [(SYSTEM_A, 0.71), (SYSTEM_B, 0.76)], ids=["A", "B"])
@@ -114,7 +113,7 @@ def test_both_systems_of_figure_3_are_equally_accurate(table):
 
 
 def test_the_extremes_are_farthest_apart_and_rare_levels_apart_less():
-    found = _ordinal_proximity(SYSTEM_A)
+    found = SYSTEM_A.proximities()
     assert found.min() == proximity(SYSTEM_A, "negative", "positive")
     assert proximity(SYSTEM_A, "positive", "neutral") < proximity(SYSTEM_A, "negative", "neutral")
     assert proximity(SYSTEM_A, "neutral", "positive") < proximity(SYSTEM_A, "neutral", "negative")

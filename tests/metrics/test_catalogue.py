@@ -47,6 +47,22 @@ def test_options_and_aliases_survive_a_pickle():
     assert copy(alias).name == alias.name
 
 
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [
+        ("avgrec", "macro_accuracy"),
+        ("average_recall", "macro_accuracy"),
+        ("maac", "macro_accuracy"),
+        ("ordinal_classification_index", "oci"),
+        ("1_minus_normalized_mse", "ordinal_distance_quadratic"),
+    ],
+)
+def test_metrics_are_found_under_the_names_of_the_documents(called, name):
+    assert find_metric(called).alias_of == name
+    matrix = ordinate.ConfusionMatrix.of(GOLD, PREDICTED, "1..3")
+    assert find_metric(called)(matrix) == find_metric(name)(matrix)
+
+
 @pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 def test_a_result_survives_a_pickle(make):
     result = make()

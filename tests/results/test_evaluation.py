@@ -18,6 +18,7 @@ import ordinate
 from ordinate.errors import NotApplicable
 from ordinate.render import RENDERERS, render, text
 from ordinate.results import Evaluation
+from ordinate.results.metric_catalogue import MetricCatalogue
 from ordinate.summaries import ConfusionMatrix
 
 # --- baselines ------------------------------------------------------------------------------------
@@ -226,6 +227,15 @@ def test_a_group_with_missing_labels_is_what_it_is_alone(missing):
 def test_groups_whose_names_look_alike_are_not_lost():
     result = ordinate.evaluate(["A1", "A2"], ["A1", "A2"], "cefr", by=[1, "1"])
     assert len(result.to_dict()["by"]) == 2
+
+
+def test_the_proximities_behind_cem_are_shown_with_the_details_and_by_the_catalogue():
+    matrix = ConfusionMatrix.of(GOLD, PREDICTED, "cefr")
+    cells = [f"{x:.3f}" for x in matrix.proximities()[0]]
+    shown = [render(ordinate.evaluate(matrix), "text", details=x) for x in (False, True)]
+    assert [" ".join(["A1", *cells]) in words(x) for x in shown] == [False, True]
+    page = str(MetricCatalogue.of("cem_ord"))
+    assert "positive 0.074 0.737 2.737" in words(page)
 
 
 @pytest.mark.parametrize("top", [20, 21])

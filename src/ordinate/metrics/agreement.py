@@ -16,10 +16,10 @@ from ordinate.metrics.arithmetic import (
     mean_cost,
     mean_credit,
     ratio,
-    sum_between_levels,
 )
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.confusion import sum_between_levels
 
 AgreementWeights = Literal["quadratic", "linear", "identity"]
 
@@ -90,6 +90,7 @@ def accuracy_within(matrix: ConfusionMatrix, *, n: int = 1) -> Value:
     takes_unanswered=True,
     ordered=False,
     macro="mean",
+    aliases=("avgrec", "average_recall", "maac"),
 )
 def macro_accuracy(matrix: ConfusionMatrix) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy).

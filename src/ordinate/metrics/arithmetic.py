@@ -35,21 +35,6 @@ def has_several_levels(shares: Array) -> Array:
     return (shares > 0).sum(axis=-1) > 1
 
 
-def find_mid_ranks(values: Array) -> Array:
-    """Return the mid-rank of each level: the values of lower levels and half of its own."""
-    return np.cumsum(values, axis=-1) - values / 2.0
-
-
-def sum_between_levels(values: Array) -> Array:
-    """Return the values [..., i, j] of levels strictly between two, with half of those two.
-
-    >>> sum_between_levels(np.array([2.0, 3.0, 4.0])).tolist()
-    [[0.0, 2.5, 6.0], [2.5, 0.0, 3.5], [6.0, 3.5, 0.0]]
-    """
-    ranks = find_mid_ranks(values)
-    return np.abs(ranks[..., :, None] - ranks[..., None, :])
-
-
 def harmonic_mean(first: Value, second: Value) -> Value:
     """Return the harmonic mean of two values from 0 to 1, which is 0 when both are 0."""
     both = np.asarray(first + second)

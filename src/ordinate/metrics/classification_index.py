@@ -71,6 +71,7 @@ def _select_cheapest(first: Array, *others: Array) -> Array:
     equal_steps=True,
     integer_counts=lambda options: options["gamma"] != 1,
     smooth=False,
+    aliases=("ordinal_classification_index",),
 )
 def oci(matrix: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     """Ordinal Classification Index: the cheapest monotone path through the matrix.

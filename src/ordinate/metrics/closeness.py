@@ -17,19 +17,12 @@ from ordinate.metrics.arithmetic import (
     has_several_levels,
     log2_or_zero,
     ratio,
-    sum_between_levels,
 )
 from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
 BLOCK_SIZE = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
-
-
-def _share_closer_by_order(matrix: ConfusionMatrix) -> Array:
-    """Items on the way from gold to the prediction are closer; those at the prediction tie."""
-    own = matrix.gold_share[..., :, None]
-    return np.minimum(sum_between_levels(matrix.gold_share) + own / 2.0, 1.0)
 
 
 def _share_closer_by_name(matrix: ConfusionMatrix, ties: str) -> Array:
@@ -73,10 +66,6 @@ def _self_information(probability: Array) -> Array:
     return 0.0 - log2_or_zero(probability)
 
 
-def _ordinal_proximity(matrix: ConfusionMatrix) -> Array:
-    return _self_information(_share_closer_by_order(matrix))
-
-
 _CLOSENESS_FORMULA = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
 _SHARE_BETWEEN_FORMULA = r"\frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
 
@@ -112,7 +101,7 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
     >>> round(float(cem_ord(matrix)), 2)
     0.71
     """
-    return _score_proximity(matrix, _ordinal_proximity(matrix))
+    return _score_proximity(matrix, matrix.proximities())
 
 
 @metric(
@@ -133,7 +122,7 @@ def cem_ord_flat(matrix: ConfusionMatrix) -> Value:
     When not: one number is reported: it can rank two predictions against the imbalance property,
     and few readers know it.
     """
-    return _score_proximity(matrix, 1.0 - _share_closer_by_order(matrix))
+    return _score_proximity(matrix, 1.0 - matrix.share_closer())
 
 
 @metric(
@@ -206,7 +195,7 @@ def cem_ord_chance_corrected(matrix: ConfusionMatrix) -> Value:
     When not: systems are tuned on it: predicting nearer to gold can lower the value, because it
     changes what chance is taken to be. It is a correction of our own, so say so.
     """
-    proximity = _ordinal_proximity(matrix)
+    proximity = matrix.proximities()
     best = (matrix.gold_share * diagonal(proximity)).sum(axis=-1)
     gained = ((matrix.share - matrix.by_chance) * proximity).sum(axis=CELL_AXES)
     left = best - (matrix.by_chance * proximity).sum(axis=CELL_AXES)

@@ -52,7 +52,7 @@ def ordinal_distance_linear(matrix: ConfusionMatrix) -> Value:
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
-    aliases=("ordinal_mse",),
+    aliases=("ordinal_mse", "1_minus_normalized_mse"),
 )
 def ordinal_distance_quadratic(matrix: ConfusionMatrix) -> Value:
     """One minus the mean squared distance, as a share of the largest on the scale.

@@ -8,13 +8,13 @@ from ordinate.metrics.arithmetic import (
     CELL_AXES,
     Array,
     Value,
-    find_mid_ranks,
     harmonic_mean,
     has_several_levels,
     ratio,
 )
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.confusion import find_mid_ranks
 
 MOST_MULTIPLIED_LEVELS = 50  # up to which a product of matrices is quicker than cumulative sums
 _ONE_SIDE = "gold or predictions use one level only"

@@ -55,6 +55,7 @@ def describe_evaluation(result: "Evaluation") -> Document:
         *(replace(section, verdict="") for section in cases),
         *_make_second_rater_grid(result),
         *([Document("", details=levels, details_note=DETAILS_NOTE)] if many else levels),
+        *_list_proximities(result),
         *_make_error_attribution_grids(result),
         *list_subgroup_blocks(subgroups, len(result.by)),
     ]
@@ -314,6 +315,22 @@ def _make_confusion_grid(result: "Evaluation") -> Grid:
     return Grid(
         "Confusion matrix", (*header, "total"), tuple(rows), totals=1, view=("confusion", "")
     )
+
+
+def _list_proximities(result: "Evaluation") -> list[Block]:
+    """Return the proximities behind CEM where it is reported, for files and on demand."""
+    matrix = result.confusion_matrix
+    if "cem_ord" not in result.metrics or len(matrix.scale) > MOST_LEVELS:
+        return []
+    return [Document("", details=(make_proximity_grid(matrix),))]
+
+
+def make_proximity_grid(matrix: ConfusionMatrix) -> Grid:
+    """Return what CEM counts an answer for each gold level, in bits."""
+    names = matrix.scale.names
+    rows = zip(names, matrix.proximities().tolist(), strict=True)
+    title = "Proximities of cem_ord, in bits: the fewer gold items lie between, the more"
+    return Grid(title, ("gold \\ predicted", *names), tuple((name, *row) for name, row in rows))
 
 
 def _format_count(value: float) -> Cell:

@@ -16,6 +16,7 @@ from ordinate.metrics.references import REFERENCES
 from ordinate.render import Document, Grid
 from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record, Result
+from ordinate.results.evaluation_text import make_proximity_grid
 from ordinate.summaries import ConfusionMatrix
 
 ASSUMPTION_TEXTS = {  # how a metric takes the levels
@@ -31,6 +32,7 @@ TITLES = {
     "intervals": "Metrics of prediction intervals",
     "ensembles": "Metrics of ensembles",
 }
+PROXIMITY_EXAMPLE = ([[10, 0, 0], [0, 60, 0], [0, 0, 30]], "negative,neutral,positive")
 LEGEND = (
     f"Formal: {', '.join(FORMAL_PROPERTIES).replace('_', ' ')}; · not violated by any small case "
     "(which is no proof), = ties, × violated, ? undefined. `ordinate properties` shows "
@@ -161,6 +163,8 @@ def _make_page(metric: Metric) -> Document:
     for name, verdict_name, example in list_property_findings(metric):
         lines.append(f"{name}: {verdict_name}{': ' if example else ''}{example}.")
     blocks = tuple(" ".join(line.split()) for line in lines)
+    if metric.name == "cem_ord":
+        blocks += (make_proximity_grid(ConfusionMatrix.from_counts(*PROXIMITY_EXAMPLE)),)
     return Document(metric.name, blocks, " ".join(verdict.split()))
 
 

@@ -186,6 +186,26 @@ class ConfusionMatrix(BatchSummary):
         """The shares expected if gold and predictions were independent."""
         return freeze_array(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
 
+    def proximities(self) -> Array:
+        """Return prox(j, i) of the Closeness Evaluation Measure in bits [..., gold i, predicted j].
+
+        It is the information of being so close: -log2 of the share of gold items that are closer.
+
+        >>> gold = ConfusionMatrix.from_counts(np.diag([10, 60, 30]), "negative,neutral,positive")
+        >>> gold.proximities().round(2).tolist()
+        [[4.32, 1.32, 0.23], [0.62, 1.74, 0.42], [0.07, 0.74, 2.74]]
+        """
+        share = self.share_closer()
+        return 0.0 - np.log2(np.where(share > 0, share, 1.0))
+
+    def share_closer(self) -> Array:
+        """Return the share of gold items that are closer to level i than level j is [..., i, j].
+
+        Those of i and on the way to j are closer; those of j tie, and count by half.
+        """
+        own = self.gold_share[..., :, None]
+        return np.minimum(sum_between_levels(self.gold_share) + own / 2.0, 1.0)
+
     # --- values that merge -------------------------------------------------------------------
 
     @property
@@ -223,6 +243,21 @@ class ConfusionMatrix(BatchSummary):
             last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
             cells = np.concatenate([cells, last], -1)
         return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
+
+
+def find_mid_ranks(values: Array) -> Array:
+    """Return the mid-rank of each level: the values of lower levels and half of its own."""
+    return np.cumsum(values, axis=-1) - values / 2.0
+
+
+def sum_between_levels(values: Array) -> Array:
+    """Return the values [..., i, j] of levels strictly between two, with half of those two.
+
+    >>> sum_between_levels(np.array([2.0, 3.0, 4.0])).tolist()
+    [[0.0, 2.5, 6.0], [2.5, 0.0, 3.5], [6.0, 3.5, 0.0]]
+    """
+    ranks = find_mid_ranks(values)
+    return np.abs(ranks[..., :, None] - ranks[..., None, :])
 
 
 def _convert_counts(values: ArrayLike, name: str) -> NDArray[np.float64]:
