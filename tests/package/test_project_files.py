@@ -43,33 +43,44 @@ def test_every_step_of_a_workflow_is_a_target_of_the_makefile(path):
 @pytest.mark.parametrize(
     ("thresholds", "code", "told"),
     [
-        ("cem_ord=0.6 mae=0.9", 0, ""),
-        ("cem_ord=0.6 accuracy=0.46", 0, "::warning title=Ordinate::accuracy is 0.45 (95 % CI"),
+        ("cem_ord=0.6 mae=0.9", 0, "240 items on A1 < A2"),
+        ("cem_ord=0.6\naccuracy=0.46", 0, "::warning title=Ordinate::accuracy is 0.45 (95 %25 CI"),
         ("cem_ord=0.9", 3, "::error title=Ordinate::cem_ord is 0.72"),
         ("cem_ord=0.6;touch${IFS}x", 2, "::error title=Ordinate::"),
+        ("cem_ord=0.6 --bogus", 2, "::error title=Ordinate::"),
+        (" ", 2, "::error title=Ordinate::fail-under is empty"),
     ],
-    ids=["passes", "warns", "fails", "executes nothing"],
+    ids=["passes", "warns", "fails", "executes nothing", "wrong usage", "empty"],
 )
-def test_the_action_lets_the_interval_decide(tmp_path, thresholds, code, told):
+def test_the_action_shows_numbers_and_lets_the_interval_decide(tmp_path, thresholds, code, told):
     text = (ROOT / "action.yml").read_text("utf-8")
+    assert "update-environment: false" in text  # the caller's Python stays
     script = textwrap.dedent(text.rpartition("run: |\n")[2])
-    shutil.copy(locate_example("cefr"), tmp_path / "levels.csv")
-    inputs = {"FILES": "levels.csv", "FAIL_UNDER": thresholds, "FAIL_WHEN": "significant"}
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    programs = temporary / "ordinate" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (programs / "python").chmod(0o755)
+    shutil.copy(locate_example("cefr"), work / "my levels.csv")
+    inputs = {"FILES": "'my levels.csv'", "FAIL_UNDER": thresholds, "FAIL_WHEN": "significant"}
     inputs |= {"ARGUMENTS": "--gold gold --predicted predicted", "REPORT": "page.html"}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    inputs |= {"RUNNER_TEMP": str(temporary), "GITHUB_RUN_ID": "1"}
+    summary = tmp_path / "summary.md"
     ran = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env=os.environ | inputs | {"PATH": path},
+        cwd=work,
+        env=os.environ | inputs | {"GITHUB_STEP_SUMMARY": str(summary)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == code, ran.stderr
     assert told in ran.stdout
-    assert bool(ran.stdout) == bool(told)
-    names = {each.name for each in tmp_path.iterdir()}
-    assert names == {"levels.csv"} | ({"page.html"} if code != 2 else set())
+    assert {x.name for x in work.iterdir()} == {"my levels.csv"} | (
+        {"page.html"} if code != 2 else set()
+    )
+    assert (summary.exists() and "| cem" in summary.read_text("utf-8")) == (code != 2)
 
 
 def test_the_citation_has_the_version_of_the_package():
