@@ -31,8 +31,15 @@ PROJECT_FILES = {  # which stand beside README
     "architecture.md": "ARCHITECTURE.md",
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
+    "license.md": "LICENSE",
     "CITATION.cff": "CITATION.cff",
 }
+BOOSTS = (  # how far up search shows a page, by what its path begins with
+    (("first-steps", "overview"), 4.0),
+    (("metrics/", "license"), 3.0),
+    (("api/", "tutorials/"), 1.5),
+    (("studies/", "changes", "coming-from/"), 0.05),
+)
 SEARCH = 'data-md-component="search" role="dialog"'
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.+?)\\[)\]]\s*</\1>', re.DOTALL)
 EXAMPLES = re.compile(r'<code>(<span class="gp">.+?)</code>', re.DOTALL)  # with their prompts
@@ -72,10 +79,13 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
 
     Its examples are those of a session: prompt, code and output.
     """
+    path = page.file.src_uri
+    boost = next((boost for starts, boost in BOOSTS if path.startswith(starts)), 1.0)
+    page.meta["search"] = {"boost": boost}
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]  # it is one screen
     text = text.replace("```python\n>>> ", "```pycon\n>>> ")
-    beside = page.file.src_uri in PROJECT_FILES
+    beside = path in PROJECT_FILES
     for name, source in PROJECT_FILES.items():
         text = text.replace(f"]({source})" if beside else f"](../{source})", f"]({name})")
     return text.replace("](docs/", "](") if beside else text
@@ -120,7 +130,7 @@ def list_api_pages() -> dict[str, str]:
 
     What two packages have is described where it is first named.
     """
-    described: dict[int, str] = {}
+    described: dict[int, tuple[str, str]] = {}
     names = list_documented_packages()
     links = "\n".join(f"- [`ordinate.{name}`]({name}.md)" for name in names)
     start = _describe_package("ordinate", "index.md", described)
@@ -130,17 +140,18 @@ def list_api_pages() -> dict[str, str]:
     return pages
 
 
-def _describe_package(package: str, page: str, described: dict[int, str]) -> str:
+def _describe_package(package: str, page: str, described: dict[int, tuple[str, str]]) -> str:
     module = import_module(package)
     title = (inspect.getdoc(module) or "").split("\n\n")[0]
     parts = [f"# `{package}`", title]
     for name in sorted(list_names(package), key=lambda name: name[0].isupper()):
         value = getattr(module, name)
-        place = f"{page}#{package}.{name}"
+        place = f"{package}.{name}"
         if not (inspect.isclass(value) or inspect.isroutine(value)):
             parts.append(f"## `{name}`\n\nA value: `{type(value).__name__}`.")
-        elif described.setdefault(id(value), place) == place:
-            parts.append(f"::: {package}.{name}")
+        elif described.setdefault(id(value), (page, place)) == (page, place):
+            parts.append(f"::: {place}")
         else:
-            parts.append(f"`{name}` is described [here]({described[id(value)]}).")
+            other, called = described[id(value)]
+            parts.append(f"`{name}` is described as [`{called}`]({other}#{called}).")
     return "\n\n".join(parts) + "\n"

@@ -179,7 +179,7 @@ SEARCH = """
 const found = arguments[arguments.length - 1];
 const input = document.querySelector('[data-md-component=search-query]');
 input.focus();
-input.value = 'quadratic_kappa';
+input.value = arguments[0];
 input.dispatchEvent(new Event('input', { bubbles: true }));
 input.dispatchEvent(new KeyboardEvent('keyup', { bubbles: true }));
 const look = () => {
@@ -190,10 +190,31 @@ look();
 """
 
 
-def test_search_finds_a_metric_from_disk(browser, site):
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("quadratic_kappa", "metrics/labels/quadratic_kappa.html"),
+        ("install", "first-steps.html"),
+        ("spark", "tables.html"),
+        ("license", "license.html"),
+        ("changelog", "changes.html"),
+        ("kappa", "metrics"),
+    ],
+)
+def test_search_finds_first_what_people_look_for(words, page, browser, site):
     browser.open(site / "index.html")
-    found = browser.driver.execute_async_script(SEARCH)
-    assert found.startswith((site / "metrics" / "labels" / "quadratic_kappa.html").as_uri())
+    found = browser.driver.execute_async_script(SEARCH, words)
+    assert found.startswith(f"{site.as_uri()}/{page}")
+
+
+def test_the_site_has_pages_and_what_they_need_alone(site):
+    assert not [x for x in site.rglob("*") if x.suffix in {".py", ".pyc", ".txt"}]
+
+
+def test_metric_names_stay_whole_in_narrow_tables(browser, site):
+    browser.open(site / "studies" / "verdicts.html", width=PHONE)
+    lines = "return [...document.querySelectorAll('td > code, th > code')].map((x) => %s)"
+    assert {1} == {*browser.run(lines % "x.getClientRects().length")}
 
 
 def test_a_formula_is_drawn(browser, site):
