@@ -25,8 +25,8 @@ def connect_database(url: str) -> Iterator[Any]:
     if kind not in CONNECTORS or not place:
         raise BadOption(
             f"{shorten(hide_password(url))} is no address of a database that can be read: "
-            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, connect in Python: "
-            "ordinate.evaluate_sql(connection, query, …)."
+            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, pass a "
+            "frame in Python: ordinate.evaluate(frame, …)."
         )
     try:
         connection = CONNECTORS[kind](url, place.removeprefix("/"))
@@ -57,7 +57,11 @@ def _connect_sqlite(url: str, path: str) -> Any:
 
 def _connect_duckdb(url: str, path: str) -> Any:
     del url
-    return import_duckdb().connect(str(Path(path)), read_only=True, config=OFFLINE_SETTINGS)
+    settings = {"enable_external_access": False, "python_enable_replacements": False}
+    settings |= {"lock_configuration": True}  # no query can open what is closed
+    return import_duckdb().connect(
+        str(Path(path)), read_only=True, config=OFFLINE_SETTINGS | settings
+    )
 
 
 def _connect_postgres(url: str, path: str) -> Any:
@@ -68,9 +72,7 @@ def _connect_postgres(url: str, path: str) -> Any:
         raise MissingExtra(
             "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
         ) from None
-    connection = connect(url)
-    connection.read_only = True
-    return connection
+    return connect(url)
 
 
 CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {
