@@ -3,13 +3,10 @@
 What an engine is said to support is what tests hold it to: they run over `ENGINES`.
 """
 
-import atexit
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pandas as pd

@@ -19,7 +19,6 @@ from ordinate.readers.expressions import (
     Expression,
     Parameters,
     build_sum_query,
-    column,
     name_columns,
 )
 from ordinate.readers.items import Row, Sums, Table, name_places
@@ -139,8 +138,8 @@ class Query:
                 return found
         kind = f"{type(self.connection).__module__}.{type(self.connection).__name__}"
         raise BadOption(
-            f"{kind} is no connection of DuckDB, SQLite (sqlite3) or PostgreSQL (psycopg): pass its "
-            "rows as a frame to ordinate.evaluate, such as an Ibis table or an Arrow reader."
+            f"{kind} is no connection of DuckDB, SQLite (sqlite3) or PostgreSQL (psycopg): pass "
+            "its rows as a frame to ordinate.evaluate, such as an Ibis table or an Arrow reader."
         )
 
     @property
@@ -199,11 +198,12 @@ class QueryItems:
 
     def _build_items(self, dialect: Dialect) -> str:
         types = dict(self.query.types)
-        cells = (
-            f"{dialect.read_exactly(quote_identifier(name), types[name])} AS {quote_identifier(role)}"
+        cells = {
+            role: dialect.read_exactly(quote_identifier(name), types[name])
             for role, name in self.roles.items()
-        )
-        sql = f"(SELECT {', '.join(cells)} FROM {self.query.source})"
+        }
+        selected = ", ".join(f"{x} AS {quote_identifier(role)}" for role, x in cells.items())
+        sql = f"(SELECT {selected} FROM {self.query.source})"
         for more in self.added:
             selected = ", ".join(["items.*", *name_columns(more, dialect)])
             sql = f"(SELECT {selected} FROM {sql} AS items{dialect.fence})"
@@ -239,10 +239,9 @@ class QueryItems:
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
-        place = [column("id")] if "id" in self.roles else []
 
         def build(items: str, dialect: Dialect) -> str:
-            selected = ", ".join(x.to_sql(dialect) for x in (*place, *shown))
+            selected = ", ".join(x.to_sql(dialect) for x in shown)
             return f"SELECT {selected} FROM {items} WHERE {where.to_sql(dialect)} LIMIT {limit:d}"
 
-        return name_places(self._ask(build), identified=bool(place))
+        return name_places(self._ask(build))

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -326,14 +326,12 @@ POSTGRES = Dialect(
     # Types by number: bool, int8, int2, int4, float4, float8, numeric.
     numbers=frozenset({"16", "20", "21", "23", "700", "701", "1700"}),
 )
+INTEGERS = [f"{u}{x}INT" for u in ("", "U") for x in ("TINY", "SMALL", "", "BIG", "HUGE")]
 UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
 DUCKDB = Dialect(
     bind=quote_literal,
     exact_text='CAST({} AS VARCHAR) COLLATE "C"',
-    numbers=frozenset(
-        "BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT "
-        "UHUGEINT FLOAT DOUBLE DECIMAL".split()
-    ),
+    numbers=frozenset({"BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "INTEGER", "UINTEGER", *INTEGERS}),
     templates={
         "number": "TRY_CAST({} AS DOUBLE)",
         # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
