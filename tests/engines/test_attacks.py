@@ -65,7 +65,7 @@ def count_rows(connection):
 
 def write_hostile_texts(payload):
     """Return texts whose Python spelling ends a string of SQL, and then any number of brackets."""
-    return [f"\"'{')' * k}; {payload}; --" for k in range(12)]
+    return [f"\"'::text, $$x$$::text{')' * k}; {payload}; --" for k in range(12)]
 
 
 def test_a_value_of_a_duckdb_file_is_never_run_as_sql(tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_a_value_of_a_duckdb_file_is_never_run_as_sql(tmp_path, monkeypatch):
     (tmp_path / "precious.csv").write_text("as it was")
     for k, text in enumerate(write_hostile_texts("copy (select 666) to $$precious.csv$$")):
         with closing(duckdb.connect(f"{k}.duckdb")) as connection:
-            value = "select row('a', $1) as level, 'B1' as guess"
+            value = "select row($1, 'x') as level, 'B1' as guess"
             connection.execute(f"create table items as {value}", [text])
         told = ("--query", "select * from items", "--gold", "level", "--predicted", "guess")
         ran = run("evaluate", "--sql", f"duckdb:///{k}.duckdb", *told, "--scale", "cefr")
@@ -96,7 +96,8 @@ def test_a_value_of_postgres_is_never_run_as_sql(postgres, autocommit):
         postgres.commit()
         postgres.autocommit = autocommit
         with pytest.raises(OffScale, match="drop table"):
-            evaluate(postgres, "select row('a', text) as level, 'a' as guess from texts")
+            evaluate(postgres, "select row(text, 'x'::text) as level, 'a' as guess from texts")
+        postgres.rollback()
         assert count_rows(postgres) == 0
 
 
