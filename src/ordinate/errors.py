@@ -1,6 +1,9 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote
 
 __all__ = [
     "BadFile",
@@ -29,7 +32,8 @@ LONGEST_VALUE = 300  # letters of a value that an error repeats
 PASSWORD_AT_HOST = re.compile(  # not so C:/ann@host.csv, nor what stands behind a folder
     r"^([^:]*://[^:]*|(?=[^:]*//)[^:]*|(?![a-z]:[/\\])[^:/\\]*):(.*)@", re.IGNORECASE | re.DOTALL
 )
-PASSWORD_PARAMETER = re.compile(r"((?:password|passwd|pwd)=)([^&]*)", re.IGNORECASE)
+PARAMETER = re.compile(r"([^?&=]*)=([^&]*)")  # of an address
+PASSWORD_NAME = re.compile(r"(password|passwd|pwd)\Z", re.IGNORECASE)
 # Within words of Persian and of Indian languages, and within emoji; they drive no terminal.
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
@@ -153,7 +157,34 @@ def hide_password(url: str) -> str:
     >>> hide_password("postgresql://host/essays?user=ann&password=secret")
     'postgresql://host/essays?user=ann&password=…'
     """
-    return PASSWORD_PARAMETER.sub(r"\1…", PASSWORD_AT_HOST.sub(r"\1@", url))
+
+    def hide_value(found: re.Match[str]) -> str:
+        return f"{found[1]}=…" if _names_password(found[1]) else found[0]
+
+    return PARAMETER.sub(hide_value, PASSWORD_AT_HOST.sub(r"\1@", url))
+
+
+def _names_password(parameter: str) -> bool:
+    return PASSWORD_NAME.search(unquote(parameter)) is not None
+
+
+def list_passwords(url: str) -> list[str]:
+    """Return the passwords of an address, as it has them and as a server gets them."""
+    named = [value for name, value in PARAMETER.findall(url) if _names_password(name)]
+    found = [*(password for _, password in PASSWORD_AT_HOST.findall(url)), *named]
+    return [text for password in found for text in (password, unquote(password)) if text]
+
+
+def hide_passwords(message: str, words: Iterable[str]) -> str:
+    """Return a message without the passwords of addresses among the words of a command.
+
+    >>> hide_passwords("There is no sql:/ann:secret@host/e.", ["sql://ann:secret@host/e"])
+    'There is no sql@host/e.'
+    """
+    for word in words:
+        for form in {word, repr(word)[1:-1], str(Path(word))} if list_passwords(word) else ():
+            message = message.replace(form, hide_password(form))
+    return message
 
 
 def replace_control_characters(text: str) -> str:

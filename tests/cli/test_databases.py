@@ -135,6 +135,8 @@ def test_what_needs_the_items_of_a_regression_is_refused_for_a_database(asked, t
         "mysql://host/essays?PASSWORD={}",
         "mysql://host/essays?passwd={}",
         "postgresql://127.0.0.1:1/essays?Pwd={}",
+        "postgresql://127.0.0.1:1/essays?%70assword={}",
+        "mysql://h/essays?sslp%41ssword={}",
         "postgresql://ann:{}@127.0.0.1:1/essays",
         "postgresql://127.0.0.1:1/essays?user=ann&password={}",
         "postgresql://ann:{}@127.0.0.1:port/essays",
@@ -186,6 +188,9 @@ def test_an_address_in_place_of_a_file_shows_no_password(arguments, address, pas
         ),
         (("--url={}",), "unrecognized arguments: --url=postgresql://ann@h/d"),
         (("-o", "{}"), "'postgresql://ann@h/d' cannot be written"),
+        (("--map", "{}"), "The map postgresql"),
+        (("--scale", "{}"), "'postgresql://ann@h/d' is not a scale"),
+        (("--interval-method", "{}"), "invalid choice: 'postgresql://ann@h/d'"),
     ],
 )
 def test_an_address_at_the_wrong_flag_shows_no_password(arguments, said, password):
@@ -195,6 +200,33 @@ def test_an_address_at_the_wrong_flag_shows_no_password(arguments, said, passwor
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err
     assert "sesame" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("init", "{}", "--train", "rows.csv"),
+        ("tune", "-e", "{}"),
+        ("check", "-e", "{}"),
+        ("features", "tfidf", "-e", "{}"),
+        ("analyze-search", "-e", "{}"),
+        ("features", "{}"),
+        ("features", "tfidf", "-e", ".", "-o", "{}"),
+        ("predict-regression", "-e", ".", "{}"),
+        ("tune-regression", "{}", "-e", "new", "--target", "gold"),
+        ("rank-models", "rows.csv", "-e", "{}"),
+        ("metrics", "{}"),
+    ],
+)
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_an_address_in_place_of_a_folder_shows_no_password(here, arguments, password):
+    write_rows()
+    (here / "postgresql:" / "ann:").mkdir(parents=True)
+    address = f"postgresql://ann:{password}@h/d"
+    ran = run(*(x.format(address) for x in arguments))
+    assert (ran.code, ran.out) == (2, "")
+    assert "sesame" not in ran.err
+    assert sorted(x.name for x in here.iterdir()) == ["postgresql:", "rows.csv"]
 
 
 @pytest.mark.parametrize(

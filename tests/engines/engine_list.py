@@ -3,13 +3,10 @@
 What an engine is said to support is what tests hold it to: they run over `ENGINES`.
 """
 
-import atexit
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -94,7 +91,7 @@ def make_dask(rows: pd.DataFrame) -> Any:
 def make_sqlite(rows: pd.DataFrame) -> Any:
     connection = sqlite3.connect(":memory:")
     make_plain(rows).to_sql("items", connection, index=False)
-    return ordinate.Query(connection, "select * from items;  -- all of them")
+    return ordinate.Query(connection, "select * from items -- all of them")
 
 
 def make_duckdb_query(rows: pd.DataFrame) -> Any:
@@ -103,15 +100,6 @@ def make_duckdb_query(rows: pd.DataFrame) -> Any:
     connection = duckdb.connect()
     connection.register("rows", make_plain(rows))
     connection.execute("create table items as select * from rows")
-    return ordinate.Query(connection, "select * from items")
-
-
-def make_adbc(rows: pd.DataFrame) -> Any:
-    dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
-    connection = dbapi.connect(str(Path(tempfile.mkdtemp(prefix="ordinate-adbc-"), "items.db")))
-    atexit.register(connection.close)
-    with connection.cursor() as cursor:
-        cursor.adbc_ingest("items", make_arrow(make_plain(rows)), mode="create")
     return ordinate.Query(connection, "select * from items")
 
 
@@ -155,7 +143,6 @@ ENGINES = [
     Engine("Ibis", make_ibis, "ibis-framework", lazy=True, ordered=False),
     Engine("Dask", make_dask, "dask", lazy=True, heavy=True, few_levels=True),
     Engine("SQLite", make_sqlite, lazy=True, ordered=False),
-    Engine("SQLite by ADBC", make_adbc, "adbc-driver-sqlite", lazy=True, ordered=False),
     Engine("DuckDB query", make_duckdb_query, "duckdb", lazy=True, ordered=False),
     Engine("PostgreSQL", make_postgres, "psycopg", lazy=True, ordered=False, heavy=True),
     Engine("PySpark", make_spark, "pyspark", lazy=True, ordered=False, heavy=True),

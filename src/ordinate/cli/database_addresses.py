@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from ordinate.errors import (
-    PASSWORD_AT_HOST,
-    PASSWORD_PARAMETER,
     BadInput,
     BadOption,
     MissingExtra,
     hide_password,
+    list_passwords,
     shorten,
 )
 from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
@@ -25,8 +23,8 @@ def connect_database(url: str) -> Iterator[Any]:
     if kind not in CONNECTORS or not place:
         raise BadOption(
             f"{shorten(hide_password(url))} is no address of a database that can be read: "
-            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, connect in Python: "
-            "ordinate.evaluate_sql(connection, query, …)."
+            f"{', '.join(f'{name}://…' for name in CONNECTORS)}. For others, pass a "
+            "frame in Python: ordinate.evaluate(frame, …)."
         )
     try:
         connection = CONNECTORS[kind](url, place.removeprefix("/"))
@@ -34,18 +32,12 @@ def connect_database(url: str) -> Iterator[Any]:
         raise
     except Exception as problem:  # noqa: BLE001 - any driver, each with errors of its own
         reason = " ".join(str(problem).split())
-        for password in _list_passwords(url):
+        for password in list_passwords(url):
             reason = reason.replace(password, "…")
         shown = reason[:300].rstrip(".")
         raise BadInput(f"{hide_password(url)} cannot be opened: {shown}.") from None
     with closing(connection):
         yield connection
-
-
-def _list_passwords(url: str) -> list[str]:
-    """Return the passwords of an address, as it has them and as a server gets them."""
-    found = [*PASSWORD_AT_HOST.findall(url), *PASSWORD_PARAMETER.findall(url)]
-    return [text for _, password in found for text in (password, unquote(password)) if text]
 
 
 def _connect_sqlite(url: str, path: str) -> Any:
@@ -57,7 +49,11 @@ def _connect_sqlite(url: str, path: str) -> Any:
 
 def _connect_duckdb(url: str, path: str) -> Any:
     del url
-    return import_duckdb().connect(str(Path(path)), read_only=True, config=OFFLINE_SETTINGS)
+    settings = {"enable_external_access": False, "python_enable_replacements": False}
+    settings |= {"lock_configuration": True}  # no query can open what is closed
+    return import_duckdb().connect(
+        str(Path(path)), read_only=True, config=OFFLINE_SETTINGS | settings
+    )
 
 
 def _connect_postgres(url: str, path: str) -> Any:
@@ -68,9 +64,7 @@ def _connect_postgres(url: str, path: str) -> Any:
         raise MissingExtra(
             "Reading PostgreSQL takes psycopg: pip install 'ordinate[postgres]'."
         ) from None
-    connection = connect(url)
-    connection.read_only = True
-    return connection
+    return connect(url)
 
 
 CONNECTORS: Mapping[str, Callable[[str, str], Any]] = {

@@ -4,7 +4,7 @@ import argparse
 import csv
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Self
 
 from ordinate.errors import BadOption, shorten
 from ordinate.settings import REQUIRED, DeclaredSetting, list_settings
@@ -22,6 +22,12 @@ class StorePath(InputPath):
     """The folder of an experiment or of a search, in which reports may be written."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Refuse an address, of whose password a folder would be made."""
+        if "://" in text:
+            raise argparse.ArgumentTypeError(f"{text} is an address and no folder")
+        return super().__new__(cls, text)
 
 
 PATH_TYPES = {"file": InputPath, "folder": StorePath}

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import InputPath, add_flags, collect_given
+from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.options import SCALE_HELP, IntervalOptions, add_command
 from ordinate.errors import replace_control_characters
 from ordinate.render import find_terminal_width
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         EXAMPLES,
     )
     add = parser.add_argument
-    add("folder", metavar="DIR", help="a new or empty folder")
+    add("folder", metavar="DIR", type=StorePath, help="a new or empty folder")
     add(
         "--train",
         metavar="FILE",

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ordinate import __version__
 from ordinate.cli import completion, options
-from ordinate.errors import OrdinateError, hide_password, replace_control_characters
+from ordinate.errors import OrdinateError, hide_passwords, replace_control_characters
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
 # Each in a module of its name, which is imported when the command is asked for.
@@ -58,11 +58,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, *arguments: Any, **more: Any) -> Any:
         """Refuse what a command does not know, and name what comes near."""
+        self.words: list[str] = arguments[0] or sys.argv[1:]
         found, unknown = super().parse_known_args(*arguments, **more)
         if unknown:
             from difflib import get_close_matches
 
-            said = " ".join(replace_control_characters(hide_password(x)) for x in unknown)
+            said = " ".join(map(replace_control_characters, unknown))
             flags = [x.partition("=")[0] for x in unknown if x.startswith("--")]
             known = self._option_string_actions
             near = [y for x in flags for y in get_close_matches(x, known, 1, SLIP_SIMILARITY)]
@@ -72,7 +73,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where to read more."""
-        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        said = hide_passwords(message, self.words)
+        self.exit(BAD_INPUT, f"{self.prog}: {said} (see {self.prog} --help)\n")
 
 
 def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
@@ -110,7 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
         code: int = parsed.run(parsed)
         sys.stdout.flush()
     except OrdinateError as problem:
-        print(f"ordinate: {replace_control_characters(str(problem))}", file=sys.stderr)
+        said = hide_passwords(str(problem), words)
+        print(f"ordinate: {replace_control_characters(said)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         more = " The same command goes on." if getattr(parsed, "resumes", False) else ""

@@ -1,35 +1,121 @@
-"""Queries of databases: what is counted is counted there, in plain SQL around the user's query."""
+"""Queries of DuckDB, SQLite and PostgreSQL: counted there, around the user's query, read only."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadOption, shorten
+from ordinate.errors import BadInput, BadOption, BadValues, shorten
+from ordinate.readers.duckdb_connection import quote_identifier
 from ordinate.readers.expressions import (
-    ANSI,
+    DUCKDB,
     POSTGRES,
     SQLITE,
+    Dialect,
     Expression,
+    Parameters,
     build_sum_query,
-    column,
     name_columns,
 )
 from ordinate.readers.items import Row, Sums, Table, name_places
 
-T = TypeVar("T")
-# By the module of a connection.
-DIALECTS = {"sqlite3": SQLITE, "psycopg": POSTGRES, "psycopg2": POSTGRES}
-LAST_SEMICOLON = re.compile(r";\s*(--[^\n]*\s*)*\Z")
+KEY_TYPES = {type(None), str, int, float, bool, Decimal}
+
+
+class Answer(NamedTuple):
+    """What a database answers: the names and types of the columns, and the rows."""
+
+    columns: list[tuple[str, str]]
+    rows: list[Row]
+
+    @classmethod
+    def fetch(cls, cursor: Any) -> "Answer":
+        """Return all that a cursor has."""
+        rows = cursor.fetchall()
+        return cls([(part[0], str(part[1])) for part in cursor.description], rows)
+
+
+# --- how each database is asked, which leaves the session as it was ------------------------------
+
+
+def _ask_sqlite(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+    """Read from SQLite; its driver takes one statement, and no part of a SELECT is another one."""
+    del query
+    with closing(connection.cursor()) as cursor:
+        cursor.row_factory = None
+        # Functions alone could still write, those of the user among them.
+        (read_only,) = cursor.execute("PRAGMA query_only").fetchone()
+        text_factory, connection.text_factory = connection.text_factory, str
+        cursor.execute("PRAGMA query_only = ON")
+        try:
+            return Answer.fetch(cursor.execute(sql, {str(k): x for k, x in enumerate(values, 1)}))
+        finally:
+            connection.text_factory = text_factory
+            cursor.execute(f"PRAGMA query_only = {read_only:d}")
+
+
+def _ask_postgres(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+    """Read from PostgreSQL in a transaction of our own, or in a part of the one that is open."""
+    del query
+    from psycopg import RawCursor
+    from psycopg.rows import tuple_row
+
+    cursor = RawCursor(connection, row_factory=tuple_row)
+    with connection.transaction(force_rollback=True), cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")  # which no SELECT can switch off again
+        # The extended protocol, which takes one statement and no more, is the only one for
+        # binary results; where a connection has no `prepare_threshold`, `prepare=True` is ignored.
+        return Answer.fetch(cursor.execute(sql, values, binary=True))
+
+
+def _ask_duckdb(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+    """Read from DuckDB; a SELECT that writes (`WITH … AS (COPY …)`) is no part of another one."""
+    kinds = [statement.type.name for statement in connection.extract_statements(query)]
+    if kinds != ["SELECT"]:
+        raise BadInput(f"it is {' and '.join(kinds) or 'empty'}, and not one SELECT")
+    with _only_read_duckdb(connection):
+        return Answer.fetch(connection.execute(sql, values))
+
+
+@contextmanager
+def _only_read_duckdb(connection: Any) -> Iterator[None]:
+    """Begin a transaction for reading, but where one is open: to try to would abort it."""
+    first, second = (connection.execute("SELECT txid_current()").fetchall() for _ in range(2))
+    if first == second:
+        yield
+        return
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+class Database(NamedTuple):
+    """How a kind of database is asked."""
+
+    dialect: Dialect
+    ask: Callable[[Any, str, str, Sequence[Any]], Answer]
+
+
+# By the module and the class of a connection.
+DATABASES = {
+    "sqlite3.Connection": Database(SQLITE, _ask_sqlite),
+    "duckdb.DuckDBPyConnection": Database(DUCKDB, _ask_duckdb),
+    "psycopg.Connection": Database(POSTGRES, _ask_postgres),
+}
+
+
+# --- queries -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query, and the connection (PEP 249 or ADBC) on which it runs.
+    """A query, and the connection of DuckDB, SQLite or PostgreSQL (psycopg) on which it runs.
 
     >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
@@ -41,39 +127,54 @@ class Query:
     text: str
 
     def __post_init__(self) -> None:
-        if not hasattr(self.connection, "cursor"):
-            raise BadOption(
-                f"{type(self.connection).__name__} is no connection of a database (PEP 249): it "
-                "has no cursor()."
-            )
+        assert self.database  # noqa: S101 - another connection is refused when it is handed over
+
+    @cached_property
+    def database(self) -> Database:
+        """How the connection is asked."""
+        for base in type(self.connection).__mro__:
+            module = base.__module__.partition(".")[0].removeprefix("_")
+            if found := DATABASES.get(f"{module}.{base.__name__}"):
+                return found
+        kind = f"{type(self.connection).__module__}.{type(self.connection).__name__}"
+        raise BadOption(
+            f"{kind} is no connection of DuckDB, SQLite (sqlite3) or PostgreSQL (psycopg): pass "
+            "its rows as a frame to ordinate.evaluate, such as an Ibis table or an Arrow reader."
+        )
 
     @property
     def name(self) -> str:
         """What people call it."""
         return f"the query {shorten(' '.join(self.text.split()))}"
 
-    @cached_property
+    @property
     def columns(self) -> list[str]:
         """The names of its columns."""
-        return self.read(
-            f"SELECT * FROM ({self.inner}) AS asked WHERE 1 = 0",
-            lambda cursor: [part[0] for part in cursor.description],
-        )
+        return [name for name, _ in self.types]
+
+    @cached_property
+    def types(self) -> list[tuple[str, str]]:
+        """The names of its columns, and what the database calls their types."""
+        return self.read(f"SELECT * FROM {self.source} WHERE 1 = 0").columns
 
     @property
     def inner(self) -> str:
-        """The query as a part of another one; a comment at its end goes no further than it."""
-        return LAST_SEMICOLON.sub("", self.text) + "\n"
+        """The query as a part of another one."""
+        return self.text.rstrip("; \t\r\n")
 
-    def read(self, sql: str, fetch: Callable[[Any], T]) -> T:
+    @property
+    def source(self) -> str:
+        """SQL for its rows; a comment at its end goes no further than the query."""
+        return f"({self.inner}\n) AS asked"
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         """Return what a query around this one gives, or say what is wrong with it."""
         try:
-            with closing(self.connection.cursor()) as cursor:
-                cursor.execute(sql)
-                return fetch(cursor)
+            return self.database.ask(self.connection, self.inner, sql, values)
         except Exception as problem:
+            kind = "" if isinstance(problem, BadInput) else f"{type(problem).__name__}: "
             reason = " ".join(str(problem).split())[:300].rstrip(".")
-            raise BadInput(f"{self.name} failed: {type(problem).__name__}: {reason}.") from problem
+            raise BadInput(f"{self.name} failed: {kind}{reason}.") from problem
 
 
 @dataclass(frozen=True)
@@ -95,37 +196,52 @@ class QueryItems:
         """Return the items with more columns."""
         return replace(self, added=(*self.added, columns))
 
-    @property
-    def _items(self) -> str:
-        module = type(self.query.connection).__module__.partition(".")[0]
-        fence = DIALECTS.get(module, ANSI).fence
-        columns = {role: column(name) for role, name in self.roles.items()}
-        sql = (
-            f"(SELECT {', '.join(name_columns(columns, ANSI))} FROM ({self.query.inner}) AS asked)"
-        )
+    def _build_items(self, dialect: Dialect) -> str:
+        types = dict(self.query.types)
+        cells = {
+            role: dialect.read_exactly(quote_identifier(name), types[name])
+            for role, name in self.roles.items()
+        }
+        selected = ", ".join(f"{x} AS {quote_identifier(role)}" for role, x in cells.items())
+        sql = f"(SELECT {selected} FROM {self.query.source})"
         for more in self.added:
-            selected = ", ".join(["items.*", *name_columns(more, ANSI)])
-            sql = f"(SELECT {selected} FROM {sql} AS items{fence})"
+            selected = ", ".join(["items.*", *name_columns(more, dialect)])
+            sql = f"(SELECT {selected} FROM {sql} AS items{dialect.fence})"
         return f"{sql} AS items"
+
+    def _ask(self, build: Callable[[str, Dialect], str]) -> list[Row]:
+        """Return the rows of a statement, which is built of the items in a dialect."""
+        values = Parameters()
+        dialect = replace(self.query.database.dialect, bind=values.bind)
+        return self.query.read(build(self._build_items(dialect), dialect), values).rows
 
     def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, as the database finds them."""
-        query = build_sum_query(self._items, keys, sums, where, ANSI)
-        rows = self.query.read(query, lambda cursor: cursor.fetchall())
+        rows = self._ask(lambda items, dialect: build_sum_query(items, keys, sums, where, dialect))
         cells = np.empty((len(rows), len(keys) + len(sums)), object)
         cells[:] = [tuple(row) for row in rows] if rows else cells
         numbers = {
             name: np.array([float(x or 0) for x in cells[:, len(keys) + k]])
             for k, name in enumerate(sums)
         }
-        return {key: cells[:, k] for k, key in enumerate(keys)} | numbers
+        table = {key: cells[:, k] for k, key in enumerate(keys)}
+        self._check_keys(table)
+        return table | numbers
+
+    def _check_keys(self, table: Table) -> None:
+        """Refuse labels and groups that are neither text nor numbers."""
+        for key, cells in table.items():
+            for kind in {type(cell) for cell in cells} - KEY_TYPES:
+                raise BadValues(
+                    f"Column {self.roles.get(key, key)!r} of {self.name} holds values of type "
+                    f"{kind.__name__}: cast them to text in the query."
+                )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
-        place = [column("id")] if "id" in self.roles else []
-        selected = ", ".join(x.to_sql(ANSI) for x in (*place, *shown))
-        rows = self.query.read(
-            f"SELECT {selected} FROM {self._items} WHERE {where.to_sql(ANSI)}",
-            lambda cursor: cursor.fetchmany(limit),
-        )
-        return name_places(rows, identified=bool(place))
+
+        def build(items: str, dialect: Dialect) -> str:
+            selected = ", ".join(x.to_sql(dialect) for x in shown)
+            return f"SELECT {selected} FROM {items} WHERE {where.to_sql(dialect)} LIMIT {limit:d}"
+
+        return name_places(self._ask(build))

@@ -1,13 +1,16 @@
 """Expressions over columns, written once: as SQL for databases, by narwhals for data frames."""
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from ordinate.errors import BadInput
 from ordinate.readers.duckdb_connection import quote_identifier, quote_literal
 
-Constant = str | float | int | bool | None
+Constant = str | float | int | bool | Decimal | None
 
 
 def _make_method(name: str) -> Callable[..., "Expression"]:
@@ -20,7 +23,7 @@ class Expression:
     """An operator and what it is applied to.
 
     >>> weight = column("weight")
-    >>> (weight.is_missing() | (weight != 0)).to_sql(ANSI)
+    >>> (weight.is_missing() | (weight != 0)).to_sql(POSTGRES)
     '(("weight" IS NULL) OR ("weight" <> 0))'
     """
 
@@ -34,7 +37,7 @@ class Expression:
         if self.operator == "column":
             return quote_identifier(self.operands[0])
         if self.operator == "constant":
-            return dialect.format_constant(self.operands[0])
+            return dialect.write_constant(self.operands[0])
         if self.operator == "choose":
             *cases, last = (x.to_sql(dialect) for x in self.operands)
             listed = zip(cases[::2], cases[1::2], strict=True)
@@ -96,7 +99,7 @@ def constant(value: Constant) -> Expression:
 def choose(*cases: Any) -> Expression:
     """Return the value after the first condition that holds, or the last one.
 
-    >>> choose(column("a") > 0, 1, column("a") < 0, -1, 0).to_sql(ANSI)
+    >>> choose(column("a") > 0, 1, column("a") < 0, -1, 0).to_sql(POSTGRES)
     'CASE WHEN ("a" > 0) THEN 1 WHEN ("a" < 0) THEN -1 ELSE 0 END'
     """
     return _apply("choose", *cases)
@@ -175,7 +178,7 @@ class Aggregate(NamedTuple):
 
     def to_sql(self, dialect: "Dialect") -> str:
         """Return SQL."""
-        template = dialect.templates.get(self.kind, f"{self.kind}({{}})")
+        template = dialect.templates.get(self.kind, f"{self.kind.removeprefix('unit_')}({{}})")
         return template.format(self.of.to_sql(dialect))
 
 
@@ -261,34 +264,75 @@ OPERATORS: Mapping[str, Operator] = {
 }
 
 
+class Parameters(list[Any]):
+    """Values of a statement, which travel beside its text."""
+
+    def bind(self, value: Any) -> str:
+        """Keep a value, and return what stands for it in the text."""
+        self.append(value)
+        return f"${len(self)}"
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How an engine writes SQL: the operators that it writes in another way than the standard.
 
     A subquery that ends in its `fence` is computed as it stands. Some engines put its expressions
-    into the query around it otherwise, once for each time that one is named.
+    into the query around it otherwise, once for each time that one is named. Columns of any other
+    type than `numbers` are read as an `exact_text`, whose letters and spaces tell values apart.
+    What is no number of Python is never text of a query: `bind` returns what stands for it.
     """
 
+    bind: Callable[[Any], str] = field(default_factory=lambda: Parameters().bind)
     templates: Mapping[str, str] = field(default_factory=dict)
     fence: str = ""
+    exact_text: str = "{}"
+    numbers: frozenset[str] = frozenset()
 
-    def format_constant(self, value: Constant) -> str:
-        """Return a constant, a string with its quotes."""
+    def write_constant(self, value: Constant) -> str:
+        """Return a constant: a number as it stands, and what stands for any other value.
+
+        >>> parameters = Parameters()
+        >>> dialect = replace(POSTGRES, bind=parameters.bind)
+        >>> [dialect.write_constant(x) for x in (1, "'); drop table items; --")], parameters
+        (['1', '$1'], ["'); drop table items; --"])
+        """
+        kind = type(value)  # exactly: what a subclass writes is anything
         if value is None:
             return "NULL"
-        if isinstance(value, str):
-            return quote_literal(value)
-        if isinstance(value, bool):
+        if kind is bool:
             return f"({int(value)} = 1)"
-        # With an exponent it is of double precision, and no decimal number.
-        return f"{value!r}e0" if isinstance(value, float) and "e" not in repr(value) else str(value)
+        if kind is int:
+            return str(value)
+        if kind is float and math.isfinite(value):
+            # With an exponent it is of double precision, and no decimal number.
+            return repr(value) if "e" in repr(value) else f"{value!r}e0"
+        if kind in {str, float, Decimal}:
+            return self.bind(value)
+        raise BadInput(
+            f"Values of type {kind.__name__} cannot be looked up: cast them to text or to numbers."
+        )
+
+    def read_exactly(self, column: str, kind: str) -> str:
+        """Return SQL for a column of a type, by which values are grouped as they are stored."""
+        return column if kind.partition("(")[0] in self.numbers else self.exact_text.format(column)
 
 
-ANSI = Dialect({"unit_sum": "sum({})"})
-SQLITE, POSTGRES = Dialect(fence=" LIMIT -1"), Dialect(fence=" OFFSET 0")
+SQLITE = Dialect(fence=" LIMIT -1", exact_text="{} COLLATE BINARY")
+POSTGRES = Dialect(
+    fence=" OFFSET 0",
+    # Without the padding of `char`, and as bytes have it: collations and `citext` merge labels.
+    exact_text='CAST({} AS text) COLLATE "C"',
+    # Types by number: bool, int8, int2, int4, float4, float8, numeric.
+    numbers=frozenset({"16", "20", "21", "23", "700", "701", "1700"}),
+)
+INTEGERS = [f"{u}{x}INT" for u in ("", "U") for x in ("TINY", "SMALL", "", "BIG", "HUGE")]
 UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
 DUCKDB = Dialect(
-    {
+    bind=quote_literal,
+    exact_text='CAST({} AS VARCHAR) COLLATE "C"',
+    numbers=frozenset({"BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "INTEGER", "UINTEGER", *INTEGERS}),
+    templates={
         "number": "TRY_CAST({} AS DOUBLE)",
         # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
         # statistics of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
@@ -297,5 +341,5 @@ DUCKDB = Dialect(
         "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
         "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",
         "unit_sum": f"CAST(sum(CAST({{}} * {UNIT} AS BIGINT)) AS DOUBLE) / {UNIT}",
-    }
+    },
 )

@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.expressions import ALWAYS, Expression, column
+from ordinate.readers.expressions import ALWAYS, Expression
 from ordinate.readers.items import Row, Sums, Table, name_places
 
 
 @dataclass(frozen=True)
 class FrameItems:
-    """Items of a lazy frame, whose columns have been named by their roles.
-
-    Its rows have no numbers; items are known by the `id`, if a column of ids was named.
-    """
+    """Items of a lazy frame, whose columns have been named by their roles; rows have no numbers."""
 
     frame: Any  # narwhals.LazyFrame
     name: str
-    identified: bool = False
     keyed: bool = False
     ordered: bool = False
 
@@ -45,12 +41,11 @@ class FrameItems:
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
-        place = [column("id")] if self.identified else []
-        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate((*place, *shown))}
+        cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate(shown)}
         with explain_failure(self.name):
             table = self._filter(where).select(**cells).head(limit).collect()
         rows = zip(*(table[name].to_list() for name in cells), strict=True)
-        return name_places(rows, identified=self.identified)
+        return name_places(rows)
 
     def _filter(self, where: Expression | None) -> Any:
         # A filter that asks no column is none that engines take.

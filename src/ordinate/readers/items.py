@@ -18,6 +18,7 @@ Table = dict[str, Array]  # columns of a few rows: keys as objects, None where m
 GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
 SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
 IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
+SOMEWHERE = "a row"  # of a lazy table, whose rows have no numbers
 MATCH_COUNTS = ("matched", "missing", "unknown")  # of items that were joined by an id
 
 
@@ -50,9 +51,9 @@ class ItemSource(Protocol):
         """Return the first places where a condition holds, and what stands there."""
 
 
-def name_places(rows: Iterable[Row], *, identified: bool) -> list[Row]:
-    """Return rows that begin with where they stand; those of no order are known by their id."""
-    return [(f"id {row[0]}", *row[1:]) if identified else ("a row", *row) for row in rows]
+def name_places(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of no order, which begin with where they stand."""
+    return [(SOMEWHERE, *row) for row in rows]
 
 
 def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadWeights, NoItems
 from ordinate.readers.expressions import ALWAYS, COUNT, Expression, column
-from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, Row, is_wrong_weight
+from ordinate.readers.items import (
+    GOLD,
+    IN_GOLD,
+    SOMEWHERE,
+    WEIGHT,
+    ItemSource,
+    Row,
+    is_wrong_weight,
+)
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
@@ -36,15 +44,13 @@ class LabelSpelling:
         self.renamed, self.left_out = renamed, left_out
         self.off_scale: set[str] = set()  # labels that are left out
 
-    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> bool:
-        """Take labels for missing ones, if such are left out, and count them."""
-        if self.left_out is None:
-            return False
+    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> None:
+        """Take labels for missing ones, and count them."""
+        assert self.left_out is not None  # noqa: S101 - who asks for it has looked
         from ordinate.readers.irregular_lines import count_off_scale_labels  # noqa: PLC0415 - rare
 
         self.off_scale.update(map(normalize_label, labels))
         count_off_scale_labels(self.left_out, place, example, count)
-        return True
 
     def rename_label(self, label: Any) -> Any:
         """Return the label under its new name, where it has one."""
@@ -94,8 +100,9 @@ class RowLocator:
         return self.find_places(reduce(or_, also, column(role).is_missing()))
 
     def find_places(self, where: Expression) -> list[str]:
-        """Return the first places where a condition holds."""
-        return [place for place, _ in self.find_cells(where, ROWS_SHOWN, column(GOLD))]
+        """Return the first places where a condition holds, where rows have numbers or ids."""
+        rows = self.find_cells(where, ROWS_SHOWN, column(GOLD))
+        return [place for place, _ in rows if place != SOMEWHERE]
 
     def refuse_off_scale_labels(
         self, scale: Scale, role: str, labels: Sequence[Any], title: str
@@ -107,10 +114,11 @@ class RowLocator:
             if self.items.keyed:  # the labels of one item are from two files
                 place += f" of {self.find_cells(strange, 1, column(f'{role}_file'))[0][1]}"
             place += f" of column {title!r}"
+            if self.spelling.left_out is None:
+                raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
             everywhere = column(role).is_in(labels) & self._is_counted()
             count = self.items.sum_by([role], {"items": COUNT}, everywhere)
-            if not self.spelling.leave_out(labels, place, found, int(count["items"].sum())):
-                raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
+            self.spelling.leave_out(labels, place, found, int(count["items"].sum()))
 
     def refuse_no_items(self, verb: str) -> None:
         """Say why there is nothing to work on."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, BadValues
 from ordinate.readers.column_names import check_column, refuse_duplicate_columns
 from ordinate.readers.databases import Query, QueryItems
+from ordinate.readers.duckdb_connection import quote_identifier
 from ordinate.readers.frame_items import FrameItems, explain_failure
 from ordinate.readers.items import ItemSource
 from ordinate.scale import Scale
@@ -61,6 +62,7 @@ def open_table(data: Any) -> "ColumnTable | LazyTable":
     if not isinstance(frame, narwhals.LazyFrame):
         return ColumnTable(frame, frame.columns, name)
     with explain_failure(name):
+        frame = narwhals.from_native(_tell_texts_apart(data, library))
         schema = frame.collect_schema()
     orders = {column: getattr(kind, "categories", None) for column, kind in schema.items()}
     return LazyTable(frame, name, orders)
@@ -104,7 +106,7 @@ class LazyTable:
         """Return the declared scale, or the one that columns carry, and what to say of it."""
         if declared is not None:
             return Scale.of(declared), ()
-        carried = find_carried_scale(self.columns[name] for name in columns)
+        carried = find_carried_scale(self.columns.get(name) for name in columns)
         return carried, () if carried is None else (CARRIED_SCALE,)
 
     def require_numbers(self, names: Iterable[str]) -> None:
@@ -118,10 +120,34 @@ class LazyTable:
 
     def open_items(self, roles: Mapping[str, str]) -> ItemSource:
         """Return its items, with columns named by their roles."""
+        for name in roles.values():
+            check_column(self.name, name, self.columns)
         if isinstance(self.rows, Query):
             return QueryItems(self.rows, roles)
         from narwhals.stable import v2 as narwhals
 
+        quote = _quote_spark_name if self.rows.implementation.is_spark_like() else str
+        columns = {role: narwhals.col(quote(name)) for role, name in roles.items()}
         with explain_failure(self.name):
-            named = self.rows.select(**{role: narwhals.col(name) for role, name in roles.items()})
-        return FrameItems(named, self.name, identified="id" in roles)
+            named = self.rows.select(**columns)
+        return FrameItems(named, self.name)
+
+
+def _quote_spark_name(name: str) -> str:
+    """Return a name as Spark takes it, to which a dot is a part of a struct."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _tell_texts_apart(data: Any, library: str) -> Any:
+    """Return a frame whose texts are grouped by their bytes, whatever collation columns have."""
+    if library == "duckdb":
+        kinds = {name: str(kind) for name, kind in zip(data.columns, data.types, strict=True)}
+        names = {name: quote_identifier(name) for name in kinds}
+        texts = {x: f'{names[x]} COLLATE "C" AS {names[x]}' for x in kinds if kinds[x] == "VARCHAR"}
+        return data.project(", ".join((names | texts).values())) if texts else data
+    kinds = {x.name: x.dataType for x in data.schema.fields} if library == "pyspark" else {}
+    for name, kind in kinds.items():
+        if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+            column = data[_quote_spark_name(name)].cast("string")
+            data = data.withColumn(name, column)
+    return data

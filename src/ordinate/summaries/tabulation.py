@@ -159,18 +159,22 @@ def make_missing_labels_error(
     way: str = f"Leave them out with {DROP_HINT}.",
 ) -> MissingLabels:
     """Return the error for missing labels: how many, where, and what to do."""
-    shown = ", ".join(rows) + (", …" if count > len(rows) else "")
-    return MissingLabels(f"{count} of {n} {column} are missing ({shown}). {way}")
+    shown = f" ({list_places(rows, count)})" if rows else ""
+    return MissingLabels(f"{count} of {n} {column} are missing{shown}. {way}")
+
+
+def list_places(places: Sequence[str], count: int) -> str:
+    """Return the first of some places."""
+    return ", ".join(places) + (", …" if count > len(places) else "")
 
 
 def make_missing_groups_error(
     count: int, n: int, column: str, places: Sequence[str]
 ) -> MissingLabels:
     """Return the error for items whose group is unknown."""
-    shown = ", ".join(places) + (", …" if count > len(places) else "")
+    shown = f"{list_places(places, count)} of {column}" if places else column
     return MissingLabels(
-        f"{count} of {n} items have no group ({shown} of {column}). Leave them out with "
-        f"{DROP_HINT}."
+        f"{count} of {n} items have no group ({shown}). Leave them out with {DROP_HINT}."
     )
 
 
