@@ -93,6 +93,15 @@ def test_every_example_runs(root, maker, line):
     assert "eature set" in done(*shlex.split(line)[2:])
 
 
+def test_the_folder_stands_before_the_extractor_or_after_it(root):
+    assert done("-e", root, "lexical", "--format", "json").startswith("{")
+    again = json.loads(done("lexical", "-e", root, "--format", "json"))
+    assert again["already_complete"]
+    assert "lexical" in done("-e", root, "list")
+    none = run("features", "lexical")
+    assert (none.code, "Name its folder with -e DIR" in none.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "maker"),
     [

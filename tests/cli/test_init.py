@@ -2,6 +2,7 @@
 
 import csv
 import re
+import sys
 from collections import Counter
 
 import pytest
@@ -11,9 +12,10 @@ from ordinate.errors import BadInput
 from ordinate.examples import locate_example, split_texts
 from ordinate.experiment import new_experiment
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.new_experiment import FEATURE_SETS, lay_out_experiment
+from ordinate.experiment.new_experiment import lay_out_experiment
 from ordinate.features import extraction
 
+FEATURE_SETS = ["tfidf-char", "tfidf-word"]
 TRAINING_FILE, TEST_FILE = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
 
 
@@ -46,7 +48,7 @@ def test_the_folder_is_an_experiment_with_two_sparse_sets(tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert "168 training texts, 84 test texts" in " ".join(ran.out.split())
     experiment = Experiment.open(tmp_path)
-    assert experiment.feature_sets == sorted(FEATURE_SETS)
+    assert experiment.feature_sets == FEATURE_SETS
     for name in FEATURE_SETS:
         assert name in ran.out
         for stem, n in (("texts", 168), ("texts_test", 84)):
@@ -277,6 +279,36 @@ def test_frames_are_laid_out_as_files_are(tmp_path, library):
     assert data.texts[0].endswith("with a comma")
     with pytest.raises(BadInput, match="pass a file or a data frame"):
         lay_out_experiment(tmp_path / "other", 3)
+
+
+GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Vielen Dank für alles."
+
+
+def write_german(path):
+    lines = [f"e{k},{('A1', 'B1')[k % 2]},{GERMAN} {k}" for k in range(20)]
+    path.write_text("\n".join(("id,level,text", *lines)) + "\n", "utf-8")
+    return path
+
+
+def test_german_essays_get_lexical_features_of_german_and_the_user_sees_it(tmp_path):
+    source = write_german(tmp_path / "essays.csv")
+    ran = run("init", tmp_path / "new", "--train", source)
+    assert (ran.code, ran.err) == (0, "")
+    assert "The language of the texts is 'de'" in " ".join(ran.out.split())
+    assert Experiment.open(tmp_path / "new").feature_sets == ["lexical-de", *FEATURE_SETS]
+    assert run("init", tmp_path / "it", "--train", source, "--language", "it").code == 0
+    assert Experiment.open(tmp_path / "it").feature_sets == ["lexical-it", *FEATURE_SETS]
+
+
+def test_where_lexical_features_cannot_be_made_the_way_to_them_is_shown(tmp_path, monkeypatch):
+    unsure = run("init", tmp_path / "new", "--train", write_essays(tmp_path / "odd.csv"))
+    said = " ".join(unsure.out.split())
+    assert (unsure.code, "language of the texts is not sure" in said) == (0, True)
+    assert f"Then: ordinate features lexical -e {tmp_path / 'new'}" in said
+    monkeypatch.setitem(sys.modules, "wordfreq", None)  # as if it were not installed
+    lean = run("init", tmp_path / "lean", "--train", write_german(tmp_path / "essays.csv"))
+    assert (lean.code, "pip install 'ordinate[features]'" in lean.out) == (0, True)
+    assert Experiment.open(tmp_path / "lean").feature_sets == FEATURE_SETS
 
 
 def test_copies_of_a_text_are_not_on_both_sides(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from extractor_promises import check_promises
 
-from ordinate.errors import BadOption, BadStore, MissingExtra
+from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
 from ordinate.features.extractor import Items, create_extractor
 from ordinate.features.lexical import FittedLexical, Lexical
@@ -111,6 +111,45 @@ def test_what_is_no_contraction_of_a_known_word_is_unknown(word):
 def test_contractions_have_the_level_of_their_word(word, base):
     assert features(base)["cefr_unknown"] == 0.0
     assert features(word)["cefr_mean"] == features(base)["cefr_mean"]
+
+
+@pytest.mark.parametrize("word", ["wirtschaftswissenschaften", "w" * 25])
+def test_a_word_that_cefrpy_cannot_look_up_is_unknown_and_ends_nothing(word):
+    assert features(word)["cefr_unknown"] == 1.0
+    assert features(f"the cat {word}")["cefr_mean"] == features("the cat")["cefr_mean"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "All human beings are born free and equal in dignity and rights."),
+        ("de", "Ich habe gesung, Wir wolen mit dem Bus eine Raise machen am Wochenende."),
+        ("fr", "Tous les êtres humains naissent libres et égaux en dignité et en droits."),
+        ("nb", "Alle mennesker er født frie og med samme menneskeverd og rettigheter."),
+        ("da", "Alle mennesker er født frie og lige i værdighed og rettigheder."),
+        ("uk", "Всі люди народжуються вільними і рівними у своїй гідності та правах."),
+        ("fa", "تمام افراد بشر آزاد به دنیا می‌آیند و از لحاظ حیثیت و حقوق با هم برابرند."),
+        ("zh", "人人生而自由，在尊严和权利上一律平等。"),
+    ],
+)
+def test_the_language_is_that_whose_words_are_there(language, text):
+    found, (note,) = Lexical().complete(["", "12 3", text])
+    assert (found, f"is {language!r}" in note) == (Lexical(language), True)
+    assert Lexical("it").complete([text]) == (Lexical("it"), ())
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        *([], ["", "2020 ?!"], ["xk qzj vvw plorm tsk"]),
+        ["Kõik inimesed sünnivad vabadena ja võrdsetena oma väärikuselt ja õigustelt."],
+        ["Tous les êtres humains naissent libres.", "Alle Menschen sind frei und gleich."],
+    ],
+    ids=["none", "no-words", "noise", "estonian", "two-languages"],
+)
+def test_a_language_that_is_not_sure_is_asked_for(texts):
+    with pytest.raises(BadInput, match=r"is not sure.* one of ar, bg, .*, zh, name it"):
+        Lexical().complete(texts)
 
 
 def test_numbers_have_no_level_and_are_not_unknown():
@@ -238,7 +277,7 @@ def test_names_of_sets_and_commands_say_the_language():
 
 def test_what_is_saved_is_found_again_unless_features_have_changed(tmp_path):
     fitted().save(tmp_path)
-    assert Lexical().load(tmp_path).names == fitted().names
+    assert Lexical("en").load(tmp_path).names == fitted().names
     (tmp_path / "state.json").write_text(json.dumps({"names": ["other"]}))
     with pytest.raises(BadStore, match="another version"):
         Lexical().load(tmp_path)

@@ -59,18 +59,23 @@ def test_a_model_that_is_better_by_more_than_chance_wins(tmp_path):
     assert not select(0.05)
 
 
+FURTHER_ERRORS = ("mae", "r2", "relative_accuracy")
+
+
 def test_trials_have_further_errors_beside_their_rmse(found):
     _, result = found
     training = result.tests[0].evaluation.normalization
     for study in result.studies:
         for trial in study.trials:
-            assert trial.attributes.keys() == {"mae", "r2", "normalized_rmse"}
+            assert trial.attributes.keys() == {*FURTHER_ERRORS, "baseline_rmse", "normalized_rmse"}
             assert trial.attributes["normalized_rmse"] * training.std == pytest.approx(trial.value)
         metrics = study.best.evaluation.metrics
         best = min(study.trials, key=lambda trial: trial.value)
         assert best.value == metrics["rmse"].value == study.best.value
-        for name in ("mae", "r2"):
+        for name in FURTHER_ERRORS:
             assert best.attributes[name] == pytest.approx(metrics[name].value)
+        baseline = study.best.evaluation.baselines[0]
+        assert best.attributes["baseline_rmse"] == pytest.approx(baseline.rmse)
 
 
 def odd_row(part, value):

@@ -66,6 +66,18 @@ def test_every_study_and_the_ensemble_have_a_row(searched):
     )
 
 
+def test_errors_of_regression_and_the_baseline_stand_in_one_table(boosted):
+    root, result = boosted
+    found = analyze_search(root)
+    grid = next(x for x in found.document().blocks if isinstance(x, Grid) and "pruned" in x.header)
+    wanted = ("MAE", "R²", "relative accuracy", "baseline RMSE")
+    assert grid.header[2:6] == wanted
+    (study,) = found.to_dict()["studies"]
+    evaluation = result.studies[0].best.evaluation
+    assert study["relative_accuracy"] == evaluation.metrics["relative_accuracy"].value
+    assert study["baseline_rmse"] == evaluation.baselines[0].rmse
+
+
 def render_values(result, form) -> str:
     """Return a report without what it was made of."""
     text = render(result, form)

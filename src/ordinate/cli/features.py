@@ -11,6 +11,7 @@ from ordinate.cli.options import (
     EXIT_CODES,
     add_command,
     add_experiment_options,
+    add_folder_option,
     add_output_options,
     open_experiment,
     write_report,
@@ -84,6 +85,7 @@ def add_to(commands: Any) -> None:
         "killed run is taken up by the same command.",
         _format_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
     )
+    add_folder_option(parser, required=False)  # before the extractor, or after it
     extractors = parser.add_subparsers(dest="extractor", metavar="EXTRACTOR", required=True)
     _add_tfidf(extractors)
     for name, (summary, more) in PLAIN_EXTRACTORS.items():
@@ -107,7 +109,7 @@ def _add_parser(extractors: Any, name: str, what: str, more: str = "") -> argpar
     description = f"{what[0].upper()}{what[1:]}. {more}".strip()
     epilog = _format_epilog(*EXAMPLES[name].strip("\n").splitlines())
     parser = add_command(extractors, name, description, epilog, what)
-    add_experiment_options(parser)
+    add_experiment_options(parser, required=False, default=argparse.SUPPRESS)
     return parser
 
 

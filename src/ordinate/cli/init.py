@@ -8,6 +8,7 @@ from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.options import SCALE_HELP, IntervalOptions, add_command
 from ordinate.errors import replace_control_characters
 from ordinate.render import find_terminal_width
+from ordinate.render.estimates import join_names
 from ordinate.render.text import PAGE_WIDTH, wrap_words
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     from ordinate.experiment.data_columns import DataColumns
+    from ordinate.features.lexical import Lexical
 
     parser = add_command(
         commands,
         "init",
         "Lay out an experiment folder with labelled texts, split into training and test data, and "
-        "with TF-IDF feature sets of words and characters. Without --train, the texts are those "
-        "that ship with Ordinate. A killed run is taken up by the same command; a folder with "
-        "anything else in it is refused.",
+        "with feature sets: TF-IDF of words and characters, and lexical features where "
+        "'ordinate[features]' is installed. Without --train, the texts are those that ship with "
+        "Ordinate, and the sets TF-IDF alone. A killed run is taken up by the same command; a "
+        "folder with anything else in it is refused.",
         EXAMPLES,
     )
     add = parser.add_argument
@@ -53,6 +56,7 @@ def add_to(commands: Any) -> None:
         "aside; groups stay whole)",
     )
     add_flags(parser, DataColumns)
+    add_flags(parser, Lexical)
     add("--scale", help=SCALE_HELP)
     add_flags(parser, IntervalOptions, ("seed",))
     parser.set_defaults(run=run, resumes=True)
@@ -64,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.experiment.new_experiment import lay_out_experiment
 
     made: list[ExtractionResult] = []
+    notes: list[str] = []
     experiment = lay_out_experiment(
         options.folder,
         options.train,
@@ -71,33 +76,46 @@ def run(options: argparse.Namespace) -> int:
         columns=DataColumns(**collect_given(options, DataColumns)),
         scale=options.scale,
         seed=getattr(options, "seed", 0),
-        extract=lambda experiment: made.extend(_extract_features(experiment)),
+        extract=lambda experiment: made.extend(_extract_features(experiment, options, notes)),
     )
-    print(_describe_folder(options.folder, experiment, made))
+    print(_describe_folder(options.folder, experiment, made, notes))
     return 0
 
 
-def _extract_features(experiment: "Experiment") -> "list[ExtractionResult]":
+def _extract_features(
+    experiment: "Experiment", options: argparse.Namespace, notes: list[str]
+) -> "list[ExtractionResult]":
     from ordinate.cli.progress import show_share
     from ordinate.features import extract_default_features
 
     with show_share("making features") as progress:
-        return extract_default_features(experiment, progress)
+        return extract_default_features(
+            experiment,
+            progress,
+            lexical=options.train is not None,
+            language=getattr(options, "language", None),
+            explain=notes.append,
+        )
 
 
 def _describe_folder(
     folder: str,
     experiment: "Experiment",
     made: "list[ExtractionResult]",
+    notes: list[str],
 ) -> str:
     rows = {one.dataset: one.rows for one in made[0].datasets}
     both = (experiment.training, experiment.tests)
     training, test = (sum(rows[stem] for stem in stems) for stems in both)
-    sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
+    sets = join_names(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
     where = replace_control_characters(folder)
     said = shlex.join(["-e", where])
-    lines = wrap_words(
+    lacking = [f"No lexical features, which often help: {note}" for note in notes]
+    sentences = (
         f"{where} is laid out: {training} training texts, {test} test texts, feature sets {sets}.",
-        min(find_terminal_width(), PAGE_WIDTH),
+        *(note for one in made for note in one.notes),
+        *(f"{note} Then: ordinate features lexical {said}" for note in lacking),
     )
+    width = min(find_terminal_width(), PAGE_WIDTH)
+    lines = [line for one in sentences for line in wrap_words(one, width)]
     return "\n".join([*lines, f"Next: ordinate check {said}, ordinate tune {said}"])

@@ -251,12 +251,14 @@ def add_metric_file_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_experiment_options(
+    parser: argparse.ArgumentParser, *, required: bool = True, **folder: Any
+) -> None:
     """Add the options that say where an experiment lies and what its columns are."""
     from ordinate.experiment.data_columns import DataColumns
 
     group = parser.add_argument_group("experiment")
-    add_folder_option(group, required=required)
+    add_folder_option(group, required=required, **folder)
     group.add_argument(
         "--features-base-dir",
         metavar="DIR",
@@ -268,7 +270,9 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, required: bool = 
     group.add_argument("--scale", help=SCALE_HELP)
 
 
-def add_folder_option(parser: argparse._ActionsContainer, *, required: bool = True) -> None:
+def add_folder_option(
+    parser: argparse._ActionsContainer, *, required: bool = True, **more: Any
+) -> None:
     """Add the option that names the folder of long work."""
     parser.add_argument(
         *("-e", "--experiment"),
@@ -276,6 +280,7 @@ def add_folder_option(parser: argparse._ActionsContainer, *, required: bool = Tr
         type=StorePath,
         required=required,
         help="folder of the experiment, as `ordinate init` lays it out, or of a search",
+        **more,
     )
 
 
@@ -406,6 +411,8 @@ def open_experiment(options: argparse.Namespace) -> "Experiment":
     from ordinate.experiment.data_columns import DataColumns
     from ordinate.experiment.folder import Experiment
 
+    if options.experiment is None:
+        raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
     columns = DataColumns(**collect_given(options, DataColumns))
     return Experiment.open(
         options.experiment, features_dir=options.features_base_dir, columns=columns

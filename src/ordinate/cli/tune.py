@@ -18,7 +18,6 @@ from ordinate.cli.search_runs import (
     make_origin,
     merge_search_flags,
 )
-from ordinate.errors import BadOption
 from ordinate.experiment.data_columns import DataColumns
 
 if TYPE_CHECKING:
@@ -67,8 +66,6 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Tune, and write the report."""
     flags = merge_search_flags(options, Settings, DATA_FLAGS)
-    if "experiment" not in flags:
-        raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
     for name in DATA_FLAGS:
         setattr(options, name, flags.get(name))
     settings = build_settings(Settings, flags)

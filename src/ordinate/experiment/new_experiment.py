@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +37,7 @@ from ordinate.settings import check_integer
 
 __all__ = ["lay_out_experiment"]
 
-FEATURE_SETS = ("tfidf-word", "tfidf-char")  # that are made of the texts
+FEATURE_SETS = re.compile(r"tfidf-(word|char)|lexical(-\w+)?")  # that are made of the texts
 TEST_EVERY = 5  # of the items of a level, each fifth one is set aside
 # How the names begin of what a killed run leaves.
 LEFTOVER_PREFIXES = (".ordinate-", ".ordinate.", ".making-", ".lock")
@@ -322,7 +323,9 @@ def _is_ours(path: Path, root: Path, contents: Mapping[str, bytes]) -> bool:
     ):
         return True
     if place.parts[0] == FEATURES:
-        return path.is_dir() if len(place.parts) == 1 else place.parts[1] in FEATURE_SETS
+        return (
+            path.is_dir() if len(place.parts) == 1 else bool(FEATURE_SETS.fullmatch(place.parts[1]))
+        )
     if path.is_dir():
         return any(Path(name).parent == place for name in contents)
     content = contents.get(place.as_posix())

@@ -2,15 +2,15 @@
 
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
+from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, MissingExtra
 from ordinate.experiment.dataset import Dataset
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import TRAINING
@@ -43,6 +43,7 @@ from ordinate.features.feature_store import (
     count_zero_rows,
     write_features,
 )
+from ordinate.features.lexical import Lexical
 from ordinate.features.tfidf import Tfidf
 
 EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
@@ -71,26 +72,48 @@ def extract_features(
     What is there already is not made again; what a killed run finished is taken up. A set of the
     same name that was requested differently is never touched. `progress` gets the share done.
     """
-    set_name = check_name(default_name(extractor) if name is None else name)
+    if name is not None:
+        check_name(name)
     if batch is not None and batch < 1:
         raise BadOption(f"A batch has 1 row or more, not {batch}.")
     if not experiment.training:
         raise BadInput(f"{experiment.root} has no training data in {TRAINING} to fit on.")
     refuse_groups(experiment, extractor.columns)
+    extractor, found = extractor.complete(_read_training_texts(experiment, extractor))
+    set_name = name or check_name(default_name(extractor))
     command = build_command(experiment, extractor, set_name)
     with _lock_experiment(experiment, command):
         work = _Extraction(experiment, extractor, set_name, command, progress or (lambda _: None))
-        return work.run(batch or extractor.batch)
+        made = work.run(batch or extractor.batch)
+    return replace(made, notes=(*found, *made.notes))
+
+
+def _read_training_texts(experiment: Experiment, extractor: FeatureExtractor) -> list[str]:
+    stems = experiment.training if extractor.reads_texts else ()
+    return [text for stem in stems for text in experiment.dataset(stem).require_texts()]
 
 
 def extract_default_features(
-    experiment: Experiment, progress: ProgressCallback | None = None
+    experiment: Experiment,
+    progress: ProgressCallback | None = None,
+    *,
+    lexical: bool = True,
+    language: str | None = None,
+    explain: Callable[[str], object] = lambda _: None,
 ) -> list[ExtractionResult]:
-    """Make the feature sets that a new experiment begins with: TF-IDF of words and characters."""
-    return [
-        extract_features(experiment, extractor, progress=progress)
-        for extractor in (Tfidf(), Tfidf(analyzer="char"))
-    ]
+    """Make the feature sets that a new experiment begins with: TF-IDF and `lexical` ones.
+
+    TF-IDF is of words and of characters. Where lexical features lack a library, or the `language`
+    of the texts is neither named nor sure, there are none, and `explain` gets the reason.
+    """
+    extract = partial(extract_features, experiment, progress=progress)
+    made = [extract(Tfidf()), extract(Tfidf(analyzer="char"))]
+    if lexical:
+        try:
+            made.append(extract(Lexical(language)))
+        except (MissingExtra, BadInput) as problem:
+            explain(str(problem))
+    return made
 
 
 @contextmanager

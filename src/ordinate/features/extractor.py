@@ -128,6 +128,11 @@ class FeatureExtractor(ABC):
         """The further columns of the data that it reads."""
         return ()
 
+    def complete(self, texts: Sequence[str]) -> "tuple[FeatureExtractor, tuple[str, ...]]":
+        """Return it with what training texts decide before it has a name, and notes on that."""
+        del texts
+        return self, ()
+
     def sources(self) -> dict[str, str]:
         """Return fingerprints of what it reads besides the data, by name."""
         return {}

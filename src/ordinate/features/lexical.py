@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -21,6 +21,7 @@ from ordinate.features.extractor import (
     ProgressCallback,
     import_library,
 )
+from ordinate.features.language import detect_language
 from ordinate.features.tokenization import (
     TTR_WINDOW,
     compose_characters,
@@ -58,13 +59,18 @@ NEGATED_VERBS = frozenset(  # verbs that n't is joined to; ain't is of none of t
 class Lexical(FeatureExtractor):
     """Lexical features of texts in a language that wordfreq knows, such as en, de, ar or zh.
 
-    Only English has CEFR levels of words. Nothing is learned from training data.
+    Only English has CEFR levels of words. Nothing is learned from training data but, unless it is
+    named, their language.
     """
 
     language: Annotated[
-        str,
-        Setting("of the texts, as wordfreq calls it: en, de, fr, ar, zh, …", metavar="CODE"),
-    ] = "en"
+        str | None,
+        Setting(
+            "of the texts, as wordfreq calls it: en, de, fr, ar, zh, …",
+            metavar="CODE",
+            default="that of the training texts, by the words that wordfreq knows",
+        ),
+    ] = None
 
     name: ClassVar[str] = "lexical"
     version: ClassVar[int] = 2
@@ -73,7 +79,7 @@ class Lexical(FeatureExtractor):
     @property
     def title(self) -> str:
         """The name of the extractor, and the language unless it is English."""
-        return "lexical" if self.language == "en" else f"lexical-{self.language}"
+        return "lexical" if self.language in {None, "en"} else f"lexical-{self.language}"
 
     @property
     def default_extractor(self) -> "Lexical":
@@ -82,12 +88,20 @@ class Lexical(FeatureExtractor):
 
     @property
     def arguments(self) -> list[str]:
-        """The language unless it is English."""
-        return [] if self.language == "en" else ["--language", self.language]
+        """The language, once it is known."""
+        return [] if self.language is None else ["--language", self.language]
+
+    def complete(self, texts: Sequence[str]) -> "tuple[Lexical, tuple[str, ...]]":
+        """Find the language, unless it was named."""
+        if self.language is not None:
+            return self, ()
+        language, note = detect_language(texts)
+        return replace(self, language=language), (note,)
 
     def fit(self, items: Items, progress: ProgressCallback) -> "FittedLexical":
         """Learn nothing, and see that all it takes is there."""
-        del items
+        if self.language is None:
+            return self.complete(items.texts)[0].fit(items, progress)
         known = sorted(import_library("wordfreq", FEATURE_TITLE).available_languages())
         if self.language not in known:
             raise BadOption(
@@ -212,7 +226,11 @@ class FittedLexical(FittedExtractor):
 
     def _look_up_level(self, word: str) -> float:
         """Return the level of a word over its parts of speech from 1, A1, to 6, C2; 0: unknown."""
-        return self._analyzer.get_average_word_level_float(_strip_contraction(word)) or 0.0
+        try:
+            found = self._analyzer.get_average_word_level_float(_strip_contraction(word))
+        except LookupError:  # cefrpy looks behind the end of its list for words of 25 letters
+            return 0.0
+        return found or 0.0
 
     @cached_property
     def _analyzer(self) -> Any:

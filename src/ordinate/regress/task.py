@@ -262,11 +262,12 @@ class RegressionTask(Task):
         return Normalization.fit(self.table.target[self.split.train])
 
     def score(self, predictions: Floats) -> Score:
-        """Return the RMSE, and beside it MAE, R² and the RMSE on the scale of training."""
+        """Return the RMSE, and as attributes other errors, and the RMSE of the training mean."""
         training = self.normalization
-        values = RegressionScores.of(self.targets, predictions, training).values
-        rmse, mae, r2 = (values[name] for name in ("rmse", "mae", "r2"))
-        stored = {"mae": mae, "r2": r2, "normalized_rmse": training.normalize_errors(rmse)}
+        found = RegressionScores.of(self.targets, predictions, training)
+        stored = {name: found.values[name] for name in ("mae", "r2", "relative_accuracy")}
+        stored["baseline_rmse"] = float(find_metric("baseline_rmse", Moments)(found.table))
+        stored["normalized_rmse"] = training.normalize_errors(found.values["rmse"])
         attributes = {name: to_json_number(float(x)) for name, x in stored.items()}
         return Score(self.compute_rmse(predictions), attributes)
 

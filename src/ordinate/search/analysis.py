@@ -21,11 +21,17 @@ from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
-from ordinate.search.trials import import_optuna, silence_optuna
+from ordinate.search.trials import TRIAL_STATES, import_optuna, silence_optuna
 from ordinate.search.tuning_result import TuningResult
 from ordinate.search.tuning_text import build_summary_grid, explain_missing_intervals
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
+FURTHER_ERRORS = {  # of regression, beside the RMSE
+    "mae": "MAE",
+    "r2": "R²",
+    "relative_accuracy": "relative accuracy",
+    "baseline_rmse": "baseline RMSE",
+}
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
@@ -208,7 +214,18 @@ def explain_missing_keys(where: Any) -> Iterator[None]:
 def _summarize_study(one: Mapping[str, Any]) -> Record:
     best = one["best"] or {}
     about = {"set": one["set"], "model": one["model"], "trials": one["trials"]}
-    return about | {"value": best.get("value"), "params": best.get("params")}
+    about |= {"value": best.get("value"), "params": best.get("params")}
+    return about | _collect_further_errors(best)
+
+
+def _collect_further_errors(best: Mapping[str, Any]) -> dict[str, float]:
+    """Return what regression reports beside the RMSE; nothing for other tasks."""
+    found = best.get("cross_validation") or {}
+    if found.get("task") != "regression":
+        return {}
+    values = {name: one["value"] for name, one in found["metrics"].items()}
+    values["baseline_rmse"] = found["baselines"][0]["rmse"]
+    return {name: values[name] for name in FURTHER_ERRORS}
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -293,19 +310,28 @@ def collect_curves(
 
 def build_studies_grid(results: Mapping[str, Any]) -> Grid:
     """Return the best trial of each study, how many were made, and the ensemble."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in results["studies"]:
-        counts = one["trials"]
-        numbers = (counts["complete"], counts["pruned"], counts["failed"])
-        rows.append((_name_study(one), _format_value(one["best"]), *numbers))
+    studies = results["studies"]
+    best = [(_name_study(one), one["best"] or {}, one["trials"]) for one in studies]
     if (ensemble := results["ensemble"]) is not None:
-        rows.append((ensemble["model"], _format_value(ensemble), None, None, None))
-    header = ("model", name_value(results), "complete", "pruned", "failed")
-    return Grid("Studies: the best trial of each, on held-out items", header, tuple(rows))
+        best.append((ensemble["model"], ensemble, {}))
+    errors = [_collect_further_errors(one) for _, one, _ in best]
+    further = tuple(FURTHER_ERRORS) if any(errors) else ()
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            _format_value(one.get("value")),
+            *(_format_value(of.get(error)) for error in further),
+            *(counts.get(state) for state in TRIAL_STATES),
+        )
+        for (name, one, counts), of in zip(best, errors, strict=True)
+    ]
+    header = ("model", name_value(results), *map(FURTHER_ERRORS.get, further), *TRIAL_STATES)
+    title = "Studies: the best trial of each, on held-out items"
+    return Grid(title, header, tuple(rows), optional=("pruned", "failed") if further else ())
 
 
-def _format_value(finalist: Mapping[str, Any] | None) -> Cell:
-    return None if finalist is None else format_number(finalist["value"])
+def _format_value(value: float | None) -> Cell:
+    return None if value is None else format_number(value)
 
 
 def _build_importance_grids(
