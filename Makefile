@@ -12,7 +12,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts heavy-tails symmetry-and-power conformal-sets many-tables
+STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables
 .PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
@@ -123,6 +123,9 @@ coverage-clusters: $(VENV)/.test ## study the coverage of intervals where items 
 
 verdicts: $(VENV)/.test ## study false verdicts and the power of comparisons
 	$(BIN)/python benchmarks/verdicts.py --write docs/studies/verdicts.md
+
+subgroup-verdicts: $(VENV)/.test ## study false verdicts on subgroups
+	$(BIN)/python benchmarks/subgroup_verdicts.py --write docs/studies/subgroup-verdicts.md
 
 heavy-tails: $(VENV)/.test ## study regression intervals under heavy tails
 	$(BIN)/python benchmarks/heavy_tails.py --write docs/studies/heavy-tails.md

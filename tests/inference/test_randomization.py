@@ -22,7 +22,8 @@ UNIT_DIFFERENCES = st.integers(2, 6).flatmap(
 def written_out(differences, randomized, *, exact):
     """Return own and adjusted p-values in plain loops."""
     one, pairs = (0 if exact else 1), range(len(differences))
-    spread = [statistics.fmean(row[k] ** 2 for row in randomized) ** 0.5 for k in pairs]
+    vectors = [*randomized, *([differences] if one else [])]
+    spread = [statistics.fmean(row[k] ** 2 for row in vectors) ** 0.5 for k in pairs]
 
     def standardise(row):
         return [abs(row[k]) / spread[k] if spread[k] else 0.0 for k in pairs]

@@ -23,6 +23,7 @@ from strategies import scale_of
 
 from ordinate.errors import MissingLabels, UnequalLengths
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.subgroup_differences import NOT_COUNTED, UNDEFINED
 from ordinate.metrics import find_metric
 from ordinate.render import text
 from ordinate.results.evaluation import evaluate
@@ -428,15 +429,15 @@ def test_the_verdict_names_the_subgroups_that_differ_most_first():
     named = f"{first} ({gaps[first].value:.3f}), {second} ({gaps[second].value:.3f}), "
     verdict = result.document().verdict
     assert len(clear) == 8
-    assert f"different from the rest by accuracy (Holm over 8 subgroups): {named}" in verdict
+    assert f"different from the rest by accuracy (max-T over 8 subgroups): {named}" in verdict
     assert " and 3 more." in verdict
     alike = evaluate(gold, gold, "0,1,2", "mae", by=parts)
-    assert "No subgroup is significantly different from the rest by mae (Holm" in (
+    assert "No subgroup is significantly different from the rest by mae (max-T" in (
         alike.document().verdict
     )
 
 
-def test_a_subgroup_of_one_item_is_in_no_verdict():
+def test_a_subgroup_of_one_item_has_p_values_but_few_intervals():
     gold, answers = [k % 6 for k in range(60)], [k % 6 for k in range(60)]
     answers[::4] = [5 - x for x in gold[::4]]
     by = ["many"] * 57 + ["one", "two", "three"]
@@ -449,26 +450,47 @@ def test_a_subgroup_of_one_item_is_in_no_verdict():
             assert score.estimate.low < score.estimate.high or math.isnan(score.estimate.low)
             assert math.isnan(gap.low) != score.metric.share
             assert gap.note or score.metric.share
+            assert math.isnan(gap.p) == math.isnan(gap.p_adjusted) == math.isnan(gap.value)
+            assert math.isnan(gap.value) == (gap.p_note == UNDEFINED)
         assert part.metrics["cem_ord"].estimate.note == "there is one item only"
         assert part.metrics["accuracy"].estimate.method == "wilson"
-    verdicts = result.document().verdicts
-    for name in ("cem_ord", "quadratic_kappa", "bias"):
-        assert (
-            f"No subgroup has enough items to tell whether it differs from the rest by {name}."
-            in (verdicts[name])
-        )
-    assert (
-        "No subgroup is significantly different from the rest by accuracy" in verdicts["accuracy"]
-    )
+    three = result.by["three"].difference_from_rest["mae"]
+    assert three.p > 0.05  # as many items are as wrong
 
 
-def test_the_verdict_counts_the_subgroups_that_are_too_small():
-    gold = [k % 3 for k in range(120)]
-    answers = [0 if 60 <= k < 100 else x for k, x in enumerate(gold)]
-    by = ["a"] * 60 + ["b"] * 40 + ["c", "d"] * 10
-    verdict = evaluate(gold, answers, "0,1,2", "mae", by=by).document().verdict
-    assert "from the rest by mae (Holm over 2 subgroups): b (" in verdict
-    assert " Too small to tell, or undefined: 2 subgroups." in verdict
+def test_the_verdict_counts_the_subgroups_without_one():
+    gold, by = [k % 3 for k in range(120)], ["a"] * 60 + ["b"] * 50 + ["c"] * 10
+    answers = [0 if 60 <= k < 110 else x for k, x in enumerate(gold)]
+    gold[110:] = answers[110:] = [1] * 10
+    verdicts = evaluate(gold, answers, "0,1,2", "mae,quadratic_kappa", by=by).document().verdicts
+    assert "from the rest by mae (max-T over 3 subgroups): b (" in verdicts["mae"]
+    left = f" Without a verdict: 1 subgroup ({UNDEFINED})."
+    assert (left in verdicts["quadratic_kappa"], left in verdicts["mae"]) == (True, False)
+
+
+def test_a_report_says_how_verdicts_on_subgroups_were_found_or_why_there_are_none():
+    options = {"by": PARTS, "metrics": "mae", "interval": QUICK}
+    found = words(evaluated(**options))
+    assert "Verdicts on subgroups: randomisation max-T, 1,999 times with the items dealt" in found
+    assert "A subgroup with another mix of levels may be found by that alone." in found
+    half = evaluated(weights=[0.5] * N, **options).document()
+    assert f"No subgroup has a verdict by mae: {NOT_COUNTED}." in half.verdict
+    assert not any("Verdicts on subgroups" in note for note in half.notes)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+def test_p_values_of_subgroups_are_in_json_and_decide_verdicts(level):
+    options = {"by": PARTS, "metrics": "mae,bias", "interval": level}
+    result = evaluated(**options)
+    assert result == evaluated(**options)
+    for name, part in result.to_dict()["by"].items():
+        for metric, gap in part["difference_from_rest"].items():
+            assert 0 < gap["p"] <= gap["p_adjusted"] <= 1
+            assert gap["p_note"] is None
+            said = result.document().verdicts[metric]
+            assert (f"{name} (" in said) == (gap["p_adjusted"] <= 1 - level + 1e-12)
+    rows = result.list_tables()["difference_from_rest"]
+    assert {"p", "p_adjusted", "p_note", "low"} <= {*rows[0]}
 
 
 def test_a_value_that_no_table_can_change_has_no_interval():

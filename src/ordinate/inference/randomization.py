@@ -230,16 +230,18 @@ class PValues(NamedTuple):
 def compute_p_values(differences: Array, randomized: Array, *, exact: bool) -> PValues:
     """Return the p-values of differences [P], from those that coins made of them [B, P].
 
-    `exact` says that all vectors of coins are there, the data among them. A difference is taken
-    relative to its root mean square over the coins; where that is 0 nothing speaks against equality
-    (p = 1); where coins left a difference undefined, it might have been as large as any.
+    `exact` says that all vectors of coins are there, the data among them; if not, the data are one
+    vector more. A difference is taken relative to its root mean square over all vectors, so that
+    the data are treated as the others are; where that is 0 nothing speaks against equality (p = 1);
+    where coins left a difference undefined, it might have been as large as any.
 
     >>> signs = draw_signs(3, 0, seed=0)
     >>> by_unit = np.array([[1.0], [2.0], [3.0]])
     >>> compute_p_values(by_unit.sum(axis=0), signs.values @ by_unit, exact=signs.exact)
     PValues(own=array([0.25]), adjusted=array([0.25]))
     """
-    spread = _root_mean_square(randomized)
+    vectors = randomized if exact else np.concatenate([randomized, differences[None]])
+    spread = _root_mean_square(vectors)
     statistic = _standardise(differences, spread)
     order = np.argsort(-statistic, kind="stable")
     reached = _standardise(randomized, spread)

@@ -19,7 +19,7 @@ from ordinate.inference.resampling import (
     resample_clusters,
 )
 from ordinate.metrics import Metric
-from ordinate.summaries import Panel
+from ordinate.summaries import ConfusionMatrix, Panel
 
 if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resamples
     from numpy.random import Generator
@@ -81,7 +81,7 @@ def _resample_values(
 
     def work(rng: "Generator", count: int) -> list[Array]:
         cells = counter.count(_resample_weights(panel, order, rng, count))
-        return _compute_in_blocks(metrics, panel, cells)
+        return compute_in_blocks(metrics, panel.confusion_matrix(panel.systems[0]), cells)
 
     blocks = resamples.run_in_blocks(
         len(panel) + cells_per_resample, work, block=block_size, progress=progress
@@ -194,17 +194,21 @@ def multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array
     return np.einsum("bu,us->bs", weights, indicators)
 
 
-def _compute_in_blocks(metrics: Sequence[Metric], panel: Panel, cells: Array) -> list[Array]:
-    """Return the values of metrics, as many matrices at a time as the cache holds."""
-    matrix = panel.confusion_matrix(panel.systems[0])
+def compute_in_blocks(
+    metrics: Sequence[Metric], matrix: ConfusionMatrix, cells: Array
+) -> list[Array]:
+    """Return the values of metrics for other cells, as many matrices at a time as the cache holds.
+
+    `matrix` is of the same items, and says what their weights are.
+    """
     flat = cells.reshape(-1, *cells.shape[-2:])
     step = max(1, BLOCK_SIZE // flat[0].size)
     values = np.empty((len(metrics), len(flat)))
     for start in range(0, len(flat), step):
         matrices = matrix.with_cells(flat[start : start + step])  # which metrics share
         for metric, column in zip(metrics, values, strict=True):
-            column[start : start + step] = metric.function(matrices, **metric.options)
-    return list(values.reshape(len(metrics), *cells.shape[:2]))
+            column[start : start + step] = metric.compute_unchecked(matrices)
+    return list(values.reshape(len(metrics), *cells.shape[:-2]))
 
 
 def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tails: bool) -> Array:

@@ -106,7 +106,11 @@ class Metric:
             raise NotApplicable("the weights are no integer counts, on which it depends")
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")
-        return self._compute_each(expected) if self.one_by_one else self._compute_together(expected)
+        return self.compute_unchecked(expected)
+
+    def compute_unchecked(self, summary: Any) -> Value:
+        """Return the value for a summary that is known to be one of those it is meant for."""
+        return self._compute_each(summary) if self.one_by_one else self._compute_together(summary)
 
     def _check_summary(self, given: object) -> None:
         if not isinstance(given, self.summary):

@@ -8,9 +8,15 @@ import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.resampling import ProgressCallback
+from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.small_samples import compute_effective_sizes
-from ordinate.inference.subgroup_differences import estimate_difference_from_rest
+from ordinate.inference.subgroup_differences import (
+    SubgroupDifference,
+    SubgroupTest,
+    choose_deal_count,
+    estimate_difference_from_rest,
+    randomize_subgroups,
+)
 from ordinate.metrics import Metric, find_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
@@ -89,7 +95,7 @@ class Evaluation(Result):
     groups: int | None = None  # how many clusters of items were resampled
     second_rater: dict[str, Estimate] | None = None  # what one reaches on the same items
     error_attribution: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
-    difference_from_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup
+    difference_from_rest: dict[str, SubgroupDifference] = field(default_factory=dict)
     probabilities: "Calibration | None" = None  # what predicted probabilities are worth
     case_averages: CaseAverages | None = None  # means over cases, which are the clusters then
 
@@ -164,8 +170,11 @@ class Evaluation(Result):
             matrices = ConfusionMatrix.stack([part.confusion_matrix for part in found])
             sizes = (compute_effective_sizes(x) for x in (matrices, pool_rests(matrices)))
             fewest = np.minimum(*sizes).round(6).tolist()  # 20 items of weight 0.1 are 20
+            deals = Resampling(choose_deal_count(len(parts)), intervals.seed)
+            tests = randomize_subgroups(metrics, batch, deals)
             found = [
-                part.subtract(*rest) for part, *rest in zip(found, others, fewest, strict=True)
+                part.subtract(rest, items, {name: each[place] for name, each in tests.items()})
+                for place, (part, rest, items) in enumerate(zip(found, others, fewest, strict=True))
             ]
         if progress is not None:
             progress(1.0)
@@ -209,10 +218,14 @@ class Evaluation(Result):
             for place in range(len(scores))
         ]
 
-    def subtract(self, rest: dict[str, Estimate], items: float) -> "Evaluation":
+    def subtract(
+        self, rest: dict[str, Estimate], items: float, tests: dict[str, SubgroupTest]
+    ) -> "Evaluation":
         """Return the same, which knows how it differs from the rest; the smaller has `items`."""
         apart = {
-            name: estimate_difference_from_rest(score.metric, score.estimate, rest[name], items)
+            name: estimate_difference_from_rest(
+                score.metric, score.estimate, rest[name], items, tests[name]
+            )
             for name, score in self.metrics.items()
             if score.estimate
         }
@@ -283,7 +296,7 @@ class Evaluation(Result):
             "difference_from_rest": [
                 {"group": group} | row
                 for group, part in self.list_subgroups()
-                for row in _list_estimates(part.difference_from_rest)
+                for row in _list_differences(part.difference_from_rest)
             ],
         }
         if self.probabilities is None:
@@ -583,8 +596,14 @@ def score(
         raise NotApplicable(f"{named.name} is not defined here: {reason}.") from None
 
 
-def _list_estimates(estimates: dict[str, Estimate]) -> list[Record]:
+def _list_estimates(estimates: Mapping[str, Estimate]) -> list[Record]:
     return [{"metric": name} | to_flat_record(x) for name, x in estimates.items()]
+
+
+def _list_differences(differences: dict[str, SubgroupDifference]) -> list[Record]:
+    keys = ("p", "p_adjusted", "p_note")
+    rows = zip(_list_estimates(differences), differences.values(), strict=True)
+    return [row | {key: getattr(found, key) for key in keys} for row, found in rows]
 
 
 def _drop_empty_subgroups(

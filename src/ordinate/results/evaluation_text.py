@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
-from ordinate.inference.small_samples import compute_effective_sizes
-from ordinate.inference.subgroup_differences import compute_adjusted_p_values
+from ordinate.inference.subgroup_differences import SubgroupDifference, choose_deal_count
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import (
@@ -23,7 +22,6 @@ from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.per_level import LEVEL_METRICS
 from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
-from ordinate.summaries import ConfusionMatrix
 
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5  # subgroups that differ from the rest
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
+ROUNDING = 1e-12  # of a p-value
 MOST_LEVELS = 20  # of a scale whose levels are shown one by one
 FEWEST_PER_LEVEL = 5  # items that a scale of more levels needs
 DETAILS_NOTE = (
@@ -75,7 +74,11 @@ def describe_evaluation(result: "Evaluation") -> Document:
         tuple(blocks),
         verdict=next(iter(verdicts.values())),
         verdicts=verdicts,
-        notes=(*_describe_uncertainty(result), *_describe_source(result)),
+        notes=(
+            *_describe_uncertainty(result),
+            *_describe_subgroup_tests(result),
+            *_describe_source(result),
+        ),
         source=result.origin.name_tab(result.origin.predicted),
         metric_titles={name: score.metric.title for name, score in result.metrics.items()},
     )
@@ -360,21 +363,18 @@ def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
 
 def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
     """Say which subgroups differ from the rest by a metric, those that differ most first."""
-    parts = {group: part for group, part in result.list_subgroups() if part.difference_from_rest}
-    pooled = result.metrics[name].estimate
-    if not parts or pooled is None or result.interval is None:
+    gaps = _list_differences(result).get(name, {})
+    if not gaps or result.interval is None:
         return []
-    gaps = {group: part.difference_from_rest[name] for group, part in parts.items()}
-    matrices = ConfusionMatrix.stack([part.confusion_matrix for part in parts.values()])
-    sizes = dict(zip(parts, compute_effective_sizes(matrices).tolist(), strict=True))
-    level = result.interval.level
-    p_values = compute_adjusted_p_values(gaps, sizes, pooled, level)
-    if not p_values:
-        return [f"No subgroup has enough items to tell whether it differs from the rest by {name}."]
-    clear = {group: gaps[group].value for group, p in p_values.items() if p <= 1.0 - level}
-    family = f" (Holm over {len(p_values):,} subgroups)" if len(parts) > 2 else ""
-    left = len(parts) - len(p_values)
-    untold = f" Too small to tell, or undefined: {format_count(left, 'subgroup')}." if left else ""
+    tested = {group: gap for group, gap in gaps.items() if gap.p_note is None}
+    reasons = "; ".join(dict.fromkeys(gap.p_note for gap in gaps.values() if gap.p_note))
+    if not tested:
+        return [f"No subgroup has a verdict by {name}: {reasons}."]
+    alpha = 1.0 - result.interval.level + ROUNDING
+    clear = {group: gap.value for group, gap in tested.items() if gap.p_adjusted <= alpha}
+    family = f" (max-T over {len(tested):,} subgroups)" if len(tested) > 2 else ""
+    left = len(gaps) - len(tested)
+    untold = f" Without a verdict: {format_count(left, 'subgroup')} ({reasons})." if left else ""
     if not clear:
         return [f"No subgroup is significantly different from the rest by {name}{family}.{untold}"]
     named = [
@@ -383,6 +383,36 @@ def _name_different_subgroups(result: "Evaluation", name: str) -> list[str]:
     ]
     some = join_names(named, most=MOST_NAMED)
     return [f"Significantly different from the rest by {name}{family}: {some}.{untold}"]
+
+
+def _list_differences(result: "Evaluation") -> "dict[str, dict[str, SubgroupDifference]]":
+    """Return by metric how each subgroup differs from the rest."""
+    parts = result.list_subgroups()
+    return {
+        name: {
+            group: part.difference_from_rest[name]
+            for group, part in parts
+            if name in part.difference_from_rest
+        }
+        for name in result.metrics
+    }
+
+
+def _describe_subgroup_tests(result: "Evaluation") -> list[str]:
+    """Say how verdicts on subgroups were found, and what they and the intervals stand for."""
+    gaps = [gap for each in _list_differences(result).values() for gap in each.values()]
+    if not gaps:
+        return []
+    intervals = "Intervals of differences from the rest are each of one subgroup alone."
+    if all(gap.p_note for gap in gaps):
+        return [intervals]
+    units = "items" if result.groups is None else "clusters, or items within clusters,"
+    how = (
+        f"Verdicts on subgroups: randomisation max-T, {choose_deal_count(len(result.by)):,} times "
+        f"with the {units} dealt anew to subgroups of the same sizes. A subgroup with another mix "
+        "of levels may be found by that alone. "
+    )
+    return [how + intervals]
 
 
 def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
