@@ -47,9 +47,9 @@ def _expand_student_quantile(z: float, freedom: float) -> float:
     return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
-def student_two_sided_p(statistic: float, freedom: float) -> float:
-    """Return the probability of Student's variable at least as far from 0."""
-    return 2.0 * float(_import_scipy_special().stdtr(freedom, -statistic))
+def student_tail(statistic: float, freedom: float) -> float:
+    """Return the probability of Student's variable above the statistic."""
+    return float(_import_scipy_special().stdtr(freedom, -statistic))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
