@@ -422,6 +422,15 @@ REGRESSION = task("regression") | {
     "baselines": records(
         {"name": TEXT, "rmse mae constant": MEASURED, "note unit?": or_null(TEXT)}
     ),
+    "against_constant": or_null(
+        record(
+            {
+                "constant": MEASURED,
+                "absolute": or_null(CONSTANT_TEST),
+                "squared": or_null(CONSTANT_TEST),
+            }
+        )
+    ),
     "targets": record({"mean": MEASURED, "sigma": MEASURED}),
     "normalization": or_null(record({"mean": MEASURED, "std": MEASURED})),
     "normalized": by_name(MEASURED),

@@ -22,9 +22,12 @@ from ordinate.inference.prediction_swaps import (
     MOST_ENUMERATED_UNITS,
     enumerate_coins,
 )
+from ordinate.inference.regression import count_items
+from ordinate.inference.regression_delta_method import compute_squared_gain
 from ordinate.inference.small_samples import MOST_LEVELS, compute_item_costs
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.regression import Moments
 
 Array = NDArray[Any]
 ConstantVerdict = Literal["better", "inconclusive", "worse"]
@@ -215,3 +218,71 @@ def _subtract_constant(metric: Metric, constant: int) -> Metric:
         share=False,
         macro=None,
     )
+
+
+# --- regression ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LossTests:
+    """Predictions of a target against a constant: by absolute loss, which leads, and by squared.
+
+    `absolute` is None where only moments are known.
+    """
+
+    constant: float
+    absolute: ConstantTest | None
+    squared: ConstantTest | None
+
+    @property
+    def leading(self) -> ConstantTest | None:
+        """The test that decides."""
+        return self.absolute or self.squared
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        tests = {"absolute": self.absolute, "squared": self.squared}
+        return {"constant": self.constant} | {
+            name: test and test.to_dict() for name, test in tests.items()
+        }
+
+
+def decide_for_items(
+    targets: Array,
+    predictions: Array,
+    constant: float,
+    settings: ConfidenceIntervals,
+    weights: Array | None = None,
+    *,
+    counted: bool = True,
+) -> LossTests:
+    """Test predictions against a constant, item by item; weights are counts of items if so said."""
+    if weights is not None:
+        there = weights > 0
+        targets, predictions, weights = targets[there], predictions[there], weights[there]
+    errors, gaps = predictions - targets, constant - targets
+    columns = (np.abs(gaps) - np.abs(errors), gaps**2 - errors**2)
+    if weights is not None and not counted:
+        columns, weights = (columns[0] * weights, columns[1] * weights), None
+    return LossTests(
+        constant, *(decide_by_gains(x, settings.level, weights, settings.seed) for x in columns)
+    )
+
+
+def decide_for_moments(
+    moments: Moments, groups: Moments | None, name: str, settings: ConfidenceIntervals
+) -> LossTests:
+    """Test predictions against a named constant, from a summary, or those of clusters."""
+    constant, level = moments.constants[name], settings.level
+    if groups is None:
+        mean, error = compute_squared_gain(moments, constant)
+        return LossTests(
+            constant, None, decide_by_mean_gain(mean, error, count_items(moments), level)
+        )
+    groups = groups[np.asarray(groups.items) > 0]
+    gaps = groups.plain.recenter_sums(np.asarray(constant), np.asarray(0.0)).sums[..., 2, 0]
+    squared = decide_by_gains(gaps - groups.squares, level, seed=settings.seed)
+    if name not in groups.spread:
+        return LossTests(constant, None, squared)
+    gains = groups.spread[name] - groups.absolute
+    return LossTests(constant, decide_by_gains(gains, level, seed=settings.seed), squared)

@@ -162,6 +162,11 @@ def _describe_uncertainty(result: "RegressionComparison") -> list[str]:
         f"No interval for {metric} of {join_names(names)}: {why}."
         for (metric, why), names in without.items()
     ]
+    lines += [
+        f"The interval for {metric} of {name} is {one.note}."
+        for (metric, name), one in found.items()
+        if one.is_open
+    ]
     if result.groups is not None:
         lines.append(describe_clusters(result.groups))
     elif result.n < FEW_CLUSTERS:
