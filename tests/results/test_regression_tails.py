@@ -282,12 +282,11 @@ def miss_one_row(n=563):
 OPEN = ("mse", "rmse", "r2", "explained_variance", "relative_accuracy", "nrmse", "skill")
 
 
-@pytest.mark.parametrize(("method", "n"), [(None, 563), ("t", 6)])
-def test_no_bound_asks_for_errors_larger_than_any_of_the_sample(method, n):
+@pytest.mark.parametrize(("n", "names"), [(563, OPEN), (6, ("mse", "rmse", "nrmse"))])
+def test_no_bound_asks_for_errors_larger_than_any_of_the_sample(n, names):
     """The interval of RMSE was 9.4 to 11171340, and that of R² -4179537 to 0.99."""
-    interval = ConfidenceIntervals(method=method)
-    found = evaluate_regression(*miss_one_row(n), [*OPEN, "mae"], interval=interval)
-    for name in OPEN:
+    found = evaluate_regression(*miss_one_row(n), [*OPEN, "mae"])
+    for name in names:
         one, lower_is_better = found.metrics[name], name in {"mse", "rmse", "nrmse"}
         assert math.isinf(one.high) == lower_is_better, name
         assert math.isinf(one.low) != lower_is_better, name
