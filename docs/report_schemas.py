@@ -80,6 +80,9 @@ VERDICT = one_of("better", "worse", "inconclusive", "identical")
 INTERVAL = {"value low high": MEASURED, "method note": or_null(TEXT), "undefined_share": SHARE}
 ESTIMATE = shared("estimate")
 BASELINE = {"value": MEASURED, "undefined": or_null(TEXT)}
+CONSTANT_TEST = record(
+    {"verdict": one_of("better", "inconclusive", "worse"), "p": MEASURED, "method": TEXT}
+)
 SCORE = INTERVAL | {
     "undefined": or_null(TEXT),
     "levels_used": COUNT,
@@ -87,6 +90,7 @@ SCORE = INTERVAL | {
     "baselines": shared("baselines"),
     "attainable": or_null(NUMBERS),
     "beats_constant": or_null(YES_OR_NO),
+    "against_constant": or_null(CONSTANT_TEST),
 }
 CASE_AVERAGES = {
     "column": or_null(TEXT),
@@ -359,7 +363,7 @@ COMPARISON = task("compare") | {
     ),
     "source": record(ORIGIN),
 }
-REGRESSION_COMPARISON = task("regression") | {
+REGRESSION_COMPARISON = task("compare_regression") | {
     "n weight": AMOUNT,
     "unit": or_null(TEXT),
     "interval": MEASURED,
@@ -417,6 +421,15 @@ REGRESSION = task("regression") | {
     "tails": record(TAILS | {"assumption": or_null(TEXT)}),
     "baselines": records(
         {"name": TEXT, "rmse mae constant": MEASURED, "note unit?": or_null(TEXT)}
+    ),
+    "against_constant": or_null(
+        record(
+            {
+                "constant": MEASURED,
+                "absolute": or_null(CONSTANT_TEST),
+                "squared": or_null(CONSTANT_TEST),
+            }
+        )
     ),
     "targets": record({"mean": MEASURED, "sigma": MEASURED}),
     "normalization": or_null(record({"mean": MEASURED, "std": MEASURED})),

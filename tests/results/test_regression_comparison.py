@@ -383,6 +383,14 @@ def test_constant_targets_leave_r2_undefined_with_its_reason():
     assert "No interval for r2 of a and b: all targets are equal." in " ".join(str(result).split())
 
 
+def test_ten_models_have_differences_in_every_metric():
+    rng = np.random.default_rng(0)
+    result = compare_regression(Y, {f"m{k}": Y + rng.normal(0, 1, len(Y)) for k in range(10)})
+    grids = [x for x in result.document().blocks if str(getattr(x, "title", "")).startswith("Diff")]
+    assert [len(grid.rows) for grid in grids] == [30, 30, 30]
+    assert "45 more differences are in the JSON report." in str(result)
+
+
 def test_so_few_items_are_called_unsure():
     assert "Fewer than 30 items" in str(
         compare_regression(Y[:5], {k: p[:5] for k, p in MODELS.items()})
@@ -395,7 +403,7 @@ def test_json_has_models_and_differences():
     plain = json.loads(
         json.dumps(compare_regression(Y, MODELS, unit="m").to_dict(), allow_nan=False)
     )
-    assert (plain["schema"], plain["task"]) == (1, "regression")
+    assert (plain["schema"], plain["task"]) == (1, "compare_regression")
     assert list(plain["models"]) == ["a", "b"]
     assert plain["models"]["a"]["rmse"]["unit"] == "m"
     assert {"first", "second", "difference", "low", "high", "p", "p_adjusted"} <= set(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy import stats
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.render import RENDERERS, render
-from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_tails import (
     MEASURED_COVERAGE,
@@ -265,3 +267,81 @@ def test_subgroups_have_their_own_figures():
 
 def tails_of_items(y, p):
     return compute_tails(Moments.of(y, p, histogram=True))
+
+
+# --- verdicts where a few items carry the squared error ------------------------------------------
+
+
+def miss_one_row(n=563):
+    rng = np.random.default_rng(0)
+    y, e = rng.normal(600.0, 90.0, n), rng.normal(0.0, 5.0, n)
+    e[3] = 500.0
+    return y, y + e
+
+
+OPEN = ("mse", "rmse", "r2", "explained_variance", "relative_accuracy", "nrmse", "skill")
+
+
+@pytest.mark.parametrize(("n", "names"), [(563, OPEN), (6, ("mse", "rmse", "nrmse"))])
+def test_no_bound_asks_for_errors_larger_than_any_of_the_sample(n, names):
+    """The interval of RMSE was 9.4 to 11171340, and that of R² -4179537 to 0.99."""
+    found = evaluate_regression(*miss_one_row(n), [*OPEN, "mae"])
+    for name in names:
+        one, lower_is_better = found.metrics[name], name in {"mse", "rmse", "nrmse"}
+        assert math.isinf(one.high) == lower_is_better, name
+        assert math.isinf(one.low) != lower_is_better, name
+        assert re.search(rf"one of {n} rows carries \d+ % of the squared error", one.note)
+        assert found.to_dict()["metrics"][name]["high" if lower_is_better else "low"] is None
+    assert math.isfinite(found.metrics["mae"].width)
+    compared = compare_regression(
+        miss_one_row()[0], {"a": miss_one_row()[1], "b": miss_one_row()[0] + 1.0}
+    )
+    assert compared.models["a"]["rmse"].is_open
+    assert not compared.models["b"]["rmse"].is_open
+
+
+def test_a_good_model_that_misses_one_row_is_better_than_the_constant():
+    """It was "not significantly different from always predicting the mean"."""
+    y, p = miss_one_row()
+    found = evaluate_regression(y, p, unit="kg/m³")
+    tests = found.against_constant
+    assert (tests.absolute.verdict, tests.squared.verdict) == ("better", "better")
+    verdict = found.document().verdict
+    assert verdict.startswith("mae 4.672 kg/m³")
+    assert "rmse 21.61 kg/m³ (95 % CI ≥ " in verdict
+    assert "on these items 76.1 % less than always predicting the mean of the targets" in verdict
+    assert "not significantly" not in verdict
+
+
+def test_a_model_as_good_as_the_constant_is_not_called_better():
+    rng = np.random.default_rng(2)
+    y = rng.normal(0.0, 1.0, 300)
+    found = evaluate_regression(y, rng.normal(0.0, 0.05, 300))
+    assert found.against_constant.absolute.verdict == "inconclusive"
+    assert "not significantly better than always predicting" in found.document().verdict
+    far = evaluate_regression(y, rng.normal(0.0, 1.0, 300)).against_constant
+    assert (far.absolute.verdict, far.squared.verdict) == ("worse", "worse")
+
+
+def test_moments_decide_by_squares_alone_and_clusters_by_both():
+    y, p = miss_one_row()
+    constants = {"mean": float(y.mean())}
+    alone = RegressionEvaluation.from_summary(Moments.of(y, p, constants=constants))
+    assert alone.against_constant.absolute is None
+    gains = (y - y.mean()) ** 2 - (p - y) ** 2
+    t = stats.ttest_1samp(gains, 0.0, alternative="greater")
+    assert alone.against_constant.squared.method == "t"
+    assert alone.against_constant.squared.p == pytest.approx(t.pvalue, rel=1e-6)
+    groups = np.arange(563) % 8
+    of_clusters = evaluate_regression(y, p, groups=groups).against_constant
+    assert of_clusters.absolute.p == of_clusters.squared.p == 2**-8
+    assert evaluate_regression(y, p, interval=None).against_constant is None
+
+
+def test_integer_weights_are_repeated_rows_in_the_tests():
+    y, p = miss_one_row(60)
+    counts = np.arange(60) % 3
+    repeated = evaluate_regression(np.repeat(y, counts), np.repeat(p, counts)).against_constant
+    weighted = evaluate_regression(y, p, weights=counts).against_constant
+    assert weighted.absolute.p == pytest.approx(repeated.absolute.p, abs=0.002)
+    assert weighted.constant == pytest.approx(repeated.constant)

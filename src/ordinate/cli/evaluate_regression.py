@@ -398,6 +398,7 @@ class _RegressionRun:
     ) -> "RegressionEvaluation":
         """Return the result with confidence intervals from resamples of the items."""
         from ordinate.inference.regression import count_items, estimate_from_items, is_resampled
+        from ordinate.results.regression_items import decide_against_constant
 
         how = self.how
         by: dict[Any, dict[str, Estimate]] = {}
@@ -410,7 +411,8 @@ class _RegressionRun:
         if result.by and is_resampled(how, count_items(result.summary), len(result.by)):
             parts = items.split_subgroups()
             by = {name: estimate(part, parts[name or None]) for name, part in result.by.items()}
-        return result.replace_estimates(estimate(result, items), how, by)
+        tests = decide_against_constant(result.summary, items.y, items.p, how, items.weights)
+        return result.replace_estimates(estimate(result, items), how, by, tests)
 
     def build_item_parts(
         self, result: "RegressionEvaluation", items: "RegressionRows"

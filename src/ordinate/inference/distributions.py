@@ -26,11 +26,11 @@ def student_quantile(level: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, (1.0 + level) / 2.0))
 
 
-def student_two_sided_p(statistic: float, freedom: float) -> float:
-    """Return the probability of Student's variable at least as far from 0."""
+def student_tail(statistic: float, freedom: float) -> float:
+    """Return the probability of Student's variable above the statistic."""
     from scipy import special
 
-    return 2.0 * float(special.stdtr(freedom, -statistic))
+    return float(special.stdtr(freedom, -statistic))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:

@@ -32,8 +32,13 @@ class Estimate:
         """The width of the interval."""
         return self.high - self.low
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the interval has one bound only; `note` says why."""
+        return math.isinf(self.width)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
+        """Return plain values, nan as None, and so is the open side of an interval."""
         return {
             "value": to_json_number(self.value),
             "low": to_json_number(self.low),
@@ -70,7 +75,10 @@ def estimate_difference(first: Estimate, second: Estimate) -> Estimate:
     apart = (first.high - first.value, second.value - second.low)
     above = math.hypot(*(max(0.0, x) for x in apart))
     undefined = max(first.undefined_share, second.undefined_share)
-    return Estimate(value, value - below, value + above, DIFFERENCE_METHOD, undefined)
+    note = next((x.note for x in (first, second) if x.is_open), None)
+    if math.isinf(below) and math.isinf(above):
+        return make_point_estimate(value, note or "", undefined)
+    return Estimate(value, value - below, value + above, DIFFERENCE_METHOD, undefined, note)
 
 
 def to_json_number(number: float) -> float | None:

@@ -20,7 +20,7 @@ from ordinate.inference.confidence_intervals import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
-from ordinate.inference.interval_methods import IntervalMethod
+from ordinate.inference.interval_methods import IntervalMethod, join_notes
 from ordinate.inference.regression_delta_method import (
     DeltaMethod,
     is_delta_applicable,
@@ -39,6 +39,15 @@ JACKKNIFE: IntervalMethod = "jackknife"
 NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
 ROUNDING_ERROR = 1e-12  # of a value: a standard error this small is rounding
 FEWEST_RESAMPLED_ITEMS = 20  # of the study: resamples of fewer items say little
+SQUARED_METRICS = {  # made of squared errors, whose mean may hang on a single item
+    "mse",
+    "rmse",
+    "r2",
+    "explained_variance",
+    "relative_accuracy",
+    "nrmse",
+    "skill",
+}
 MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 20  # without being asked: a second
 
 
@@ -129,7 +138,44 @@ def _estimate_from_moments(
     if reason is not None:
         return make_point_estimate(value, reason)
     units = count_items(moments)
-    return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
+    found = estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
+    return _open_beyond_sample(metric, moments, found)
+
+
+def _open_beyond_sample(metric: Metric, moments: Moments, found: Estimate) -> Estimate:
+    """Return an interval that is open where its bound asks for errors larger than any of these.
+
+    A bound of RMSE above the largest error says nothing that the sample could say, nor does what
+    follows from it for R², skill and their like.
+    """
+    if found.method is None or metric.name not in SQUARED_METRICS:
+        return found
+    worst = float(metric(_enlarge_errors(moments)))
+    side = "high" if metric.direction == "minimize" else "low"
+    if not metric.is_better(worst, getattr(found, side)):
+        return found
+    note = join_notes(found.note, _describe_worst_item(moments))
+    end = math.inf if side == "high" else -math.inf
+    return replace(found, note=note, **{side: end})
+
+
+def _enlarge_errors(moments: Moments) -> Moments:
+    """Return the summary of the same items if all errors were as large as the largest."""
+    squares = moments.total * moments.largest**2
+    sums = moments.plain.sums.copy()
+    sums[..., 0, 2] = squares
+    return replace(moments, squares=squares, plain=moments.plain._replace(sums=sums))
+
+
+def _describe_worst_item(moments: Moments) -> str:
+    """Say which share of the squared error the worst item has, which leaves an interval open."""
+    if not moments.has_integer_weights:
+        return "open on a side, as no error is as large as a bound would ask for"
+    share = min(float(moments.largest) ** 2 / float(moments.squares), 1.0)
+    n = count_items(moments)
+    return (
+        f"open on a side, as one of {n:,.0f} rows carries {100 * share:.0f} % of the squared error"
+    )
 
 
 @dataclass(frozen=True)
@@ -165,7 +211,8 @@ def _estimate_from_clusters(
         return make_point_estimate(value, NO_ERROR_NOTE)
     found = estimate_from_error(value, error, metric.bounds, count, settings.level, method)
     doubts = join_doubts(list_size_doubts(np.asarray(groups.total)))
-    return found if found.method is None else replace(found, note=doubts)
+    found = found if found.method is None else replace(found, note=doubts)
+    return _open_beyond_sample(metric, clusters.moments, found)
 
 
 def estimate_from_error(
@@ -278,4 +325,4 @@ def _estimate_resampled(
     low, high = studentised_interval(
         value, error, values[defined], errors[defined], metric.bounds, settings.level
     )
-    return Estimate(value, low, high, STUDENTIZED, undefined)
+    return _open_beyond_sample(metric, moments, Estimate(value, low, high, STUDENTIZED, undefined))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.metrics import Metric, regression
-from ordinate.summaries.regression import CentralSums, Moments
+from ordinate.summaries.regression import HIGHEST_ORDER, CentralSums, Moments
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -55,6 +55,16 @@ def standard_error(metric: Metric, moments: Moments, groups: Moments | None = No
     return _between_cluster_error(sums, groups, moments)
 
 
+def compute_squared_gain(moments: Moments, constant: float) -> tuple[float, float]:
+    """Return the mean of (y - c)² - e², and its standard error over items."""
+    away, bias = float(moments.plain.y) - constant, float(moments.plain.e)
+    mean = float(moments.plain.mean(2, 0)) + away**2 - float(moments.squares / moments.total)
+    if moments.order < HIGHEST_ORDER:
+        return mean, math.nan
+    slopes = np.array([2.0 * away, -2.0 * bias, 1.0, 0.0, -1.0])
+    return mean, float(DeltaMethod(moments).propagate(slopes))
+
+
 def compute_item_errors(metric: Metric, moments: Moments) -> Array:
     """Return the standard error of a metric over items, of one summary or of a batch."""
     return DeltaMethod(moments).compute_errors(metric)
@@ -78,7 +88,10 @@ class DeltaMethod:
         """Return the standard error of a metric."""
         if metric.name == "mae":
             return _mae_standard_error(self.moments)
-        slopes = self.compute_gradient(metric)
+        return self.propagate(self.compute_gradient(metric))
+
+    def propagate(self, slopes: Floats) -> Array:
+        """Return the standard error of what changes with the basis by so much [..., 5]."""
         parts = slopes[..., :, None] * self.covariance * slopes[..., None, :]
         return _root_unless_rounding(
             parts.sum(axis=(-2, -1)), np.abs(parts).sum(axis=(-2, -1)), self.moments

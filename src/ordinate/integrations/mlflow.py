@@ -3,6 +3,7 @@
 Needs MLflow: `pip install mlflow`, or `mlflow-skinny`.
 """
 
+import math
 import re
 import tempfile
 from pathlib import Path
@@ -40,7 +41,8 @@ def log_evaluation(
             continue
         logged[name] = score.value
         if score.has_interval:
-            logged |= {f"{name}.low": score.low, f"{name}.high": score.high}
+            ends = {f"{name}.low": score.low, f"{name}.high": score.high}
+            logged |= {end: x for end, x in ends.items() if math.isfinite(x)}  # not an open side
     mlflow.log_metrics(logged, step=step)
     mlflow.set_tags(reasons)
     with tempfile.TemporaryDirectory() as temporary:

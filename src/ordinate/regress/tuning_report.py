@@ -129,12 +129,21 @@ class RegressionReport(TaskReport):
 
     def describe_weakness(self, evaluation: RegressionEvaluation) -> str:
         """Return which baseline predictions are not better than."""
-        skill, baseline = evaluation.metrics["skill"], evaluation.baselines[0]
-        if not skill.low <= 0.0:  # better, or without an interval
+        tests, baseline = evaluation.against_constant, evaluation.baselines[0]
+        leading = None if tests is None else tests.leading
+        if tests is None or leading is None or leading.verdict == "better":
             return ""
-        how = "not significantly better" if skill.high >= 0.0 else "worse"
-        error = format_with_unit(baseline.rmse, self.unit)
-        return f"{how} than always predicting the {baseline.name} ({error})"
+        name, error = ("MAE", baseline.mae) if tests.absolute else ("RMSE", baseline.rmse)
+        how = "worse" if leading.verdict == "worse" else "not significantly better"
+        error_in_unit = format_with_unit(error, self.unit)
+        return f"by {name} {how} than always predicting the {baseline.name} ({error_in_unit})"
+
+    def get_steadier_estimate(
+        self, evaluation: RegressionEvaluation
+    ) -> tuple[str, Estimate] | None:
+        """Return the MAE where a few items leave the interval of the RMSE open."""
+        is_open = evaluation.metrics["rmse"].is_open
+        return ("MAE", evaluation.metrics["mae"]) if is_open else None
 
     def count_seen_items(self, result: "TuningResult", test: HeldOutResult) -> int:
         """Return how many rows of a test also stand, with their target, where models learn.

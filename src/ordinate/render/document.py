@@ -164,9 +164,22 @@ def format_interval(low: float, high: float, digits: int = 3) -> str | None:
     >>> format_interval(0.5, 0.75)
     '0.500 to 0.750'
     """
+    return join_bounds(low, high, lambda x: format_cell(x, digits))
+
+
+def join_bounds(low: float, high: float, format_value: Callable[[float], str]) -> str | None:
+    """Return an interval whose bounds are written so, and nothing where there is none.
+
+    >>> join_bounds(13.66, float("inf"), str)
+    '≥ 13.66'
+    """
     if math.isnan(low) or math.isnan(high):
         return None
-    return f"{format_cell(low, digits)} to {format_cell(high, digits)}"
+    if math.isinf(high):
+        return f"≥ {format_value(low)}"
+    if math.isinf(low):
+        return f"≤ {format_value(high)}"
+    return f"{format_value(low)} to {format_value(high)}"
 
 
 def format_grid_rows(grid: Grid) -> list[list[str]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ordinate.inference import Estimate
 from ordinate.inference.distributions import VERY_FEW_CLUSTERS
-from ordinate.render.document import UNDEFINED, Cell, format_cell, format_interval
+from ordinate.render.document import UNDEFINED, Cell, format_cell, format_interval, join_bounds
 
 
 def format_interval_head(level: float) -> str:
@@ -47,9 +47,7 @@ def format_value_with_interval(
     '8.660 kg (95 % CI 8.000 to 9.500)'
     """
     value = f"{format_value(found.value)} {unit}" if unit else format_value(found.value)
-    if math.isnan(found.low) or math.isnan(found.high):
-        return value
-    return format_headline(value, f"{format_value(found.low)} to {format_value(found.high)}", level)
+    return format_headline(value, join_bounds(found.low, found.high, format_value), level)
 
 
 def format_count(n: float, noun: str = "item", plural: str | None = None) -> str:
@@ -128,9 +126,7 @@ def format_number(value: float, digits: int = 4) -> str:
 
 def format_estimate_interval(found: Estimate, digits: int = 4) -> str | None:
     """Return the confidence interval of a value, and nothing where there is none."""
-    if math.isnan(found.low) or math.isnan(found.high):
-        return None
-    return f"{format_number(found.low, digits)} to {format_number(found.high, digits)}"
+    return join_bounds(found.low, found.high, lambda x: format_number(x, digits))
 
 
 def format_estimate(found: Estimate) -> str:

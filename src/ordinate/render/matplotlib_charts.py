@@ -435,12 +435,10 @@ def _draw_points(marks: list[Point], frame: _Frame, rank: int) -> None:
     for mark in known:
         if not (math.isnan(mark.low) or math.isnan(mark.high)):
             x, y = frame.place_x(mark.x), frame.place_y(mark.y)
-            low, high = (
-                ((mark.low, y), (mark.high, y))
-                if frame.along_x
-                else ((x, mark.low), (x, mark.high))
-            )
-            ends += [low, high, (math.nan, math.nan)]
+            axis = frame.x if frame.along_x else frame.y  # at whose end an open interval stops
+            low, high = np.clip((mark.low, mark.high), axis.low, axis.high).tolist()
+            ends += [(low, y), (high, y)] if frame.along_x else [(x, low), (x, high)]
+            ends.append((math.nan, math.nan))
     colour = COLOURS[rank]
     frame.ax.plot(
         [x for x, _ in ends],

@@ -168,7 +168,7 @@ def _list_letters(
 
 def _list_interval(mark: Point, axis: Axis, room: int, rank: int) -> Iterator[_Letter]:
     """Yield an interval, which may begin and end in the middle of a column."""
-    if is_missing(mark.low) or is_missing(mark.high):
+    if math.isnan(mark.low) or math.isnan(mark.high):
         return
     low = math.floor(2 * room * _measure(axis, mark.low) + NOTHING)
     high = math.ceil(2 * room * _measure(axis, mark.high) - NOTHING)

@@ -129,17 +129,25 @@ class Evaluation(Result):
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
         parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
         own, of_parts = (None, progress) if parts else (progress, None)
+        source = matrix if groups is None else groups
         evaluation = cls._evaluate_batch(
-            (matrix if groups is None else groups).broadcast((1,)),
+            source.broadcast((1,)),
             selected,
             intervals,
             None if second_rater is None else second_rater.broadcast((1,)),
             cases,
             own,
         )[0]
+        scores = evaluation.metrics
+        if intervals is not None:
+            scores = {
+                name: score.decide_against_constant(source, intervals)
+                for name, score in scores.items()
+            }
         return replace(
             evaluation,
             confusion_matrix=matrix,
+            metrics=scores,
             by=cls._evaluate_subgroups(parts, selected, intervals, raters, cases, of_parts),
             origin=origin or Origin(),
             error_attribution={

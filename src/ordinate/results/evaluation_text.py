@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
 
+CONSTANT_WORDS = {
+    "better": "better than",
+    "inconclusive": "not significantly better than",
+    "worse": "worse than",
+}
 MOST_NAMED = 5  # subgroups that differ from the rest
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
 ROUNDING = 1e-12  # of a p-value
@@ -135,6 +140,8 @@ def compare_with_baselines(score: "Score", level: str) -> dict[str, str]:
     for baseline, words in ((constant, f"always predicting {level}"), (chance, "chance")):
         if not math.isnan(baseline.value):
             how = _compare_with_baseline(score, baseline.value)
+            if baseline is constant and score.against_constant is not None:
+                how = CONSTANT_WORDS[score.against_constant.verdict]
             found.setdefault(how, []).append(f"{words} ({format_cell(baseline.value)})")
     return {how: f"{how} {' and than '.join(each)}" for how, each in found.items()}
 

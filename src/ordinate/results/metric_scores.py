@@ -1,7 +1,7 @@
 """Scores: the metrics of systems, each with its interval and what constants and chance reach."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordinate.errors import NotApplicable
 from ordinate.inference import (
@@ -11,6 +11,7 @@ from ordinate.inference import (
     estimate_metrics_of_each,
 )
 from ordinate.inference.confidence_intervals import group_alike_matrices
+from ordinate.inference.constant_tests import ConstantTest, decide_for_labels
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
@@ -31,6 +32,7 @@ class Score:
     levels_used: int
     baselines: Baselines
     estimate: Estimate | None = None  # None where no interval was asked for
+    against_constant: ConstantTest | None = None  # against the best; None where nothing decides
 
     def __float__(self) -> float:
         return self.value
@@ -57,7 +59,19 @@ class Score:
             "baselines": self.baselines.to_dict(),
             "attainable": to_plain(self.baselines.attainable),
             "beats_constant": self.beats_constant,
+            "against_constant": to_plain(self.against_constant),
         }
+
+    def decide_against_constant(
+        self, source: ConfusionMatrix, intervals: ConfidenceIntervals
+    ) -> "Score":
+        """Return the same with the test against the best constant, of a matrix or of clusters."""
+        level = self.baselines.best_constant.level
+        if level is None:
+            return self
+        place = source.scale.lookup[level]
+        found = decide_for_labels(self.metric, source, place, self.estimate, intervals)
+        return replace(self, against_constant=found)
 
 
 def estimate_each(

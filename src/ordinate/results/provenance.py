@@ -77,6 +77,8 @@ SETTINGS = {
 CARRIED = {
     "CarriedReport": ("ordinate.results.provenance", "parts that no summary gives"),
     "ColumnShift": ("ordinate.results.distribution_shift", "shifts of columns"),
+    "ConstantTest": ("ordinate.inference.constant_tests", "tests computed from items"),
+    "LossTests": ("ordinate.inference.constant_tests", "tests computed from items"),
     "Estimate": ("ordinate.inference.estimates", "values and intervals computed from items"),
 }
 SHOWN = {

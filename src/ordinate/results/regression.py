@@ -11,6 +11,7 @@ import numpy as np
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.constant_tests import LossTests, decide_for_moments
 from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
@@ -54,6 +55,8 @@ from ordinate.results.regression_items import (
     RegressionItems,
     collect_items,
     compute_constants,
+    decide_against_constant,
+    find_constant,
     summarise_previous,
 )
 from ordinate.results.regression_tails import ErrorTails, compute_tails
@@ -128,6 +131,7 @@ class RegressionEvaluation(Result):
     by: dict[Hashable, "RegressionEvaluation"] = field(default_factory=dict)
     groups: int | None = None
     interval: ConfidenceIntervals | None = None
+    against_constant: LossTests | None = None  # the first of the baselines; not of subgroups
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
     prediction_intervals: dict[str, Estimate] = field(default_factory=dict)
     sections: tuple[Block, ...] = ()  # further parts of the report
@@ -191,8 +195,12 @@ class RegressionEvaluation(Result):
             [whole, *parts.values()], list(metrics), intervals, unit, normalization
         )
         columns = Origin(origin.gold, origin.predicted)
+        constant, tests = find_constant(whole[0]), None
+        if intervals is not None and constant is not None:
+            tests = decide_for_moments(*whole, constant, intervals)
         return replace(
             first,
+            against_constant=tests,
             baselines=tuple(_compute_baselines(whole[0], previous)),
             by={x: replace(y, origin=columns) for x, y in zip(parts, found, strict=True)},
             origin=origin,
@@ -204,10 +212,12 @@ class RegressionEvaluation(Result):
         estimates: Mapping[str, Estimate],
         interval: ConfidenceIntervals | None,
         by: Mapping[Hashable, Mapping[str, Estimate]] = MappingProxyType({}),
+        tests: LossTests | None = None,
     ) -> "RegressionEvaluation":
         """Return the same with intervals that come from the items, `by` those of subgroups.
 
-        Values stay those of the summary, but for the percentiles, which items know exactly.
+        Values stay those of the summary, but for the percentiles, which items know exactly. `tests`
+        are those against a constant, where items made them.
         """
 
         def change(
@@ -221,7 +231,8 @@ class RegressionEvaluation(Result):
             return replace(part, metrics=part.metrics | new, interval=interval)
 
         parts = {name: change(part, by.get(name, {})) for name, part in self.by.items()}
-        return replace(change(self, estimates), by=parts)
+        tests = tests or self.against_constant
+        return replace(change(self, estimates), by=parts, against_constant=tests)
 
     @record_call
     def add_prediction_intervals(
@@ -302,6 +313,7 @@ class RegressionEvaluation(Result):
             "tails": self.tails.to_dict()
             | {"assumption": " ".join(describe_tail_assumptions(self)) or None},
             "baselines": to_plain(self.baselines),
+            "against_constant": to_plain(self.against_constant),
             "targets": to_plain({"mean": float(summary.plain.y), "sigma": self.sigma}),
             "normalization": training and {"mean": training.mean, "std": training.std},
             "normalized": to_plain(self.normalized()),
@@ -514,11 +526,14 @@ def evaluate_regression(
 
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
     result = RegressionEvaluation.from_parts(
-        (items.summarise(constants), items.summarise_groups()),
+        (items.summarise(constants), items.summarise_groups(constants)),
         selected,
         unit=unit,
         normalization=normalization,
-        by=[(x, (part.summarise(constants), part.summarise_groups())) for x, part in parts.items()],
+        by=[
+            (x, (part.summarise(constants), part.summarise_groups(constants)))
+            for x, part in parts.items()
+        ],
         previous=previous,
         interval=None if intervals is None else _choose_summary_settings(intervals),
         origin=origin,
@@ -535,7 +550,12 @@ def evaluate_regression(
 
     (whole,) = estimate([items], [result])
     by_subgroup = estimate(list(parts.values()), result.by.values())
-    result = result.replace_estimates(whole, intervals, dict(zip(parts, by_subgroup, strict=True)))
+    by_name = dict(zip(parts, by_subgroup, strict=True))
+    tests = None  # clusters have theirs from the summaries
+    if intervals is not None and items.groups is None:
+        columns = items.y, items.p, intervals, items.weights
+        tests = decide_against_constant(result.summary, *columns)
+    result = result.replace_estimates(whole, intervals, by_name, tests)
     bounds = items.summarise_bounds()
     if bounds is None:
         return result

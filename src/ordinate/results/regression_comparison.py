@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.distributions import FEW_CLUSTERS, student_two_sided_p
+from ordinate.inference.distributions import FEW_CLUSTERS, student_tail
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (
@@ -123,7 +123,7 @@ class RegressionComparison(Result):
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
         return {
             "schema": SCHEMA,
-            "task": "regression",
+            "task": "compare_regression",
             "n": self.n,
             "weight": self.weight,
             "unit": self.unit,
@@ -403,7 +403,7 @@ class _ModelComparison:
     def _compute_p_value(self, ratio: float) -> float:
         """Return the probability of a ratio to the standard error at least as far from 0."""
         if self._method == "t":
-            return student_two_sided_p(ratio, self.units - 1)
+            return 2.0 * student_tail(ratio, self.units - 1)
         return math.erfc(ratio / math.sqrt(2.0))
 
     def _compute_influence(self, metric: Metric, name: str) -> Floats | None:

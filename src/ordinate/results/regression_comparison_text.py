@@ -38,8 +38,9 @@ def describe_comparison(result: "RegressionComparison") -> Document:
     unit = f", target in {result.unit}" if result.unit else ""
     title = f"{len(result.models)} models, {format_count(result.n)}{unit}"
     first, *others = result.conclusions.values()
-    more = len(result.differences) - MOST_PAIRS
-    left_out = [f"{more:,} more differences are in the JSON report."] if more > 0 else []
+    pairs = [sum(x.metric == m.expression for x in result.differences) for m in result.selected]
+    more = sum(max(0, count - MOST_PAIRS) for count in pairs)
+    left_out = [f"{more:,} more differences are in the JSON report."] if more else []
     return Document(
         title,
         (
@@ -161,6 +162,11 @@ def _describe_uncertainty(result: "RegressionComparison") -> list[str]:
         f"No interval for {metric} of {join_names(names)}: {why}."
         for (metric, why), names in without.items()
     ]
+    lines += [
+        f"The interval for {metric} of {name} is {one.note}."
+        for (metric, name), one in found.items()
+        if one.is_open
+    ]
     if result.groups is not None:
         lines.append(describe_clusters(result.groups))
     elif result.n < FEW_CLUSTERS:
@@ -173,7 +179,7 @@ def _make_difference_grids(result: "RegressionComparison") -> list[Grid]:
     level = (format_interval_head(result.level),) if result.has_intervals else ()
     header = ("first", "second", "difference", *level, "p", "adjusted p", "the first is")
     rows: dict[str, list[tuple[Cell, ...]]] = {}
-    for pair in result.differences[:MOST_PAIRS]:
+    for pair in result.differences:
         interval = (format_estimate_interval(pair.estimate),) if result.has_intervals else ()
         row = (pair.first, pair.second, format_number(pair.estimate.value), *interval)
         tested = (format_p_value(pair.p), format_p_value(pair.p_adjusted), pair.verdict)
@@ -182,7 +188,7 @@ def _make_difference_grids(result: "RegressionComparison") -> list[Grid]:
         Grid(
             f"Differences in {metric} on the same items, first less second",
             header,
-            tuple(of_metric),
+            tuple(of_metric[:MOST_PAIRS]),
             left=2,
             optional=("p", "adjusted p"),
         )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.constant_tests import LossTests, decide_for_items
 from ordinate.inference.regression import is_resampled
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.readers.regression import require_both_bounds
@@ -76,13 +77,15 @@ class RegressionItems:
         summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
         return replace(summary, counted=self.counted, dropped=np.asarray(self.dropped))
 
-    def summarise_groups(self) -> Moments | None:
+    def summarise_groups(self, constants: dict[str, float]) -> Moments | None:
         """Return the summary of each group; medians need that of all items only."""
         if self.groups is None:
             return None
         check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
         require_groups(self.groups, self.rows)
-        batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
+        batch = Moments.of(
+            self.y, self.p, self.weights, groups=self.groups, order=2, constants=constants
+        )
         return replace(batch, counted=self.counted)
 
     def summarise_bounds(self) -> PredictionIntervals | None:
@@ -175,6 +178,22 @@ def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
             f"{len(alone)} of {len(rows)} items have no group ({shown}{more}). Leave them out, or "
             "give each a group."
         )
+
+
+def find_constant(summary: Moments) -> str | None:
+    """Return the name of the constant that predictions are tested against, if it is known."""
+    return next((name for name in (TRAIN_MEAN, TARGET_MEAN) if name in summary.constants), None)
+
+
+def decide_against_constant(
+    summary: Moments, y: Any, p: Any, settings: ConfidenceIntervals, weights: Any
+) -> LossTests | None:
+    """Return the tests against the constant that a summary of these single items knows."""
+    name = find_constant(summary)
+    if name is None:
+        return None
+    counted = bool(summary.has_integer_weights)
+    return decide_for_items(y, p, summary.constants[name], settings, weights, counted=counted)
 
 
 def compute_constants(

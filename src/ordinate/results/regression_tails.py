@@ -18,6 +18,7 @@ from ordinate.inference.regression import (
     FEWEST_RESAMPLED_ITEMS,
     MOST_RESAMPLED_ITEMS,
     MOST_RESAMPLED_PARTS,
+    SQUARED_METRICS,
     STUDENTIZED,
     count_items,
 )
@@ -29,18 +30,10 @@ from ordinate.results.base import Record, Serializable
 from ordinate.summaries.regression import HIGHEST_ORDER, Moments, compute_bin_size
 
 Floats = NDArray[np.float64]
-SQUARED = {  # whose intervals depend on the variance of squared errors
-    "mse",
-    "rmse",
-    "r2",
-    "explained_variance",
-    "relative_accuracy",
-    "nrmse",
-    "skill",
-}
 WORST_SHARE = 0.01  # of the items
 TAIL_SHARE, FEWEST_HILL_ITEMS = 0.05, 1_000
 HEAVY_HILL_INDEX = 3.0  # below it, squared errors may have no variance
+HEAVY_KURTOSIS = 6.0  # that of Laplace errors: above it, tests of squared errors hold no level
 STUDIED_ITEMS = 50
 # In percent, with normal, contaminated, t5 and t3 errors: docs/studies/heavy-tails.md. Lower ends
 # are rounded down.
@@ -111,6 +104,11 @@ class ErrorTails(Serializable):
     def is_heavy(self) -> bool:
         """Whether the largest errors fall off so slowly that squares may have no variance."""
         return self.hill_index < HEAVY_HILL_INDEX
+
+    @property
+    def warns(self) -> bool:
+        """Whether what squared errors say is said of these items alone."""
+        return self.is_heavy or self.kurtosis > HEAVY_KURTOSIS
 
     def rows(self, unit: str | None, assumptions: Sequence[str] = ()) -> list[Record]:
         """Return one flat record for each figure, and one for what intervals assume."""
@@ -273,7 +271,9 @@ def describe_assumptions(
 
     `tails` are those of each model, or of a single one, without a name.
     """
-    own = {m.expression: estimates[m.expression].method for m in selected if m.name in SQUARED}
+    own = {
+        m.expression: estimates[m.expression].method for m in selected if m.name in SQUARED_METRICS
+    }
     names = [name for name, method in own.items() if method is not None]
     if not names:
         return []

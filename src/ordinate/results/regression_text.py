@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
+from ordinate.inference.constant_tests import FLIPPED, STUDENT
 from ordinate.inference.regression import FEWEST_RESAMPLED_ITEMS, STUDENTIZED, count_items
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Block, Document, Grid
@@ -15,6 +16,7 @@ from ordinate.render.estimates import (
     format_headline,
     format_interval_head,
     format_number,
+    format_p_value,
     format_percent,
     format_with_unit,
 )
@@ -37,6 +39,7 @@ SHARE_TEXTS = {
     "nrmse": "RMSE/σ",
     "skill": "1 - RMSE/baseline RMSE, the improvement over the constant prediction",
 }
+TEST_NAMES = {FLIPPED: "sign flips", STUDENT: "Student's t"}
 METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
@@ -53,7 +56,7 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
     blocks: list[Block] = [
         _describe_left_out(result),
         _make_metrics_grid(
-            result, "Metrics", {m: result.metrics[m.expression] for m in result.selected}
+            result, "Metrics", {m: result.metrics[m.expression] for m in _order_metrics(result)}
         ),
         make_tails_grid(result.tails, result.unit),
         _make_baselines_grid(result),
@@ -62,19 +65,25 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         *list_subgroup_blocks(_make_subgroup_grids(result), len(result.by)),
         *result.sections,
     ]
+    selected = _order_metrics(result)
+    verdicts = {m.expression: _state_metric(result, m) for m in selected}
+    leading = selected[
+        : 1 + (selected[0] is not result.selected[0])
+    ]  # what was asked for first, too
     notes = [
         _explain_shares(result),
         _describe_sigmas(result),
         *describe_undefined_tails({"": result.tails}),
         *_describe_uncertainty(result),
+        *_describe_constant_tests(result),
         *describe_tail_assumptions(result),
         *_describe_source(result),
     ]
     return Document(
         f"{format_count(result.summary.n)}{unit}",
         tuple(blocks),
-        verdict=_state_metric(result, result.selected[0]),
-        verdicts={m.expression: _state_metric(result, m) for m in result.selected},
+        verdict=" ".join(verdicts[m.expression] for m in leading),
+        verdicts=verdicts,
         notes=tuple(notes),
         source=result.origin.name_tab(result.origin.predicted),
         metric_titles={m.expression: m.title for m in result.selected},
@@ -89,6 +98,14 @@ def describe_tail_assumptions(result: "RegressionEvaluation") -> list[str]:
     )
 
 
+def _order_metrics(result: "RegressionEvaluation") -> list[Metric]:
+    """Return the metrics as they are shown: MAE stands first where the interval of RMSE is open."""
+    selected = list(result.selected)
+    if any(result.metrics[m.expression].is_open for m in selected if m.name == "rmse"):
+        selected.sort(key=lambda metric: metric.name != "mae")
+    return selected
+
+
 def _state_metric(result: "RegressionEvaluation", metric: Metric) -> str:
     """Say what a metric is, in its unit, beside the first baseline that has it."""
     found = result.metrics[metric.expression]
@@ -100,12 +117,18 @@ def _state_metric(result: "RegressionEvaluation", metric: Metric) -> str:
     baseline, error = next(((x, error) for x, error in errors if error), (None, None))
     if baseline is None or error is None:
         return f"{text}."
-    if found.low <= error <= found.high:
-        how = "not significantly different from"
-    else:
-        share, how = abs(1.0 - found.value / error), "less" if found.value < error else "more"
-        how = f"{format_percent(share)} {how} than"
+    how = _compare_with_baseline(result, metric, found.value / error)
     return f"{text}: {how} always predicting the {baseline.name} ({format_with_unit(error, unit)})."
+
+
+def _compare_with_baseline(result: "RegressionEvaluation", metric: Metric, ratio: float) -> str:
+    """Say by how much an error is less than that of the constant, if the test says that it is."""
+    tests, squared = result.against_constant, metric.name == "rmse"
+    test = None if tests is None else tests.squared if squared else tests.absolute
+    if test is not None and test.verdict == "inconclusive":
+        return "not significantly better than"
+    where = "on these items " if test is not None and squared and result.tails.warns else ""
+    return f"{where}{format_percent(abs(1.0 - ratio))} {'less' if ratio < 1.0 else 'more'} than"
 
 
 def _describe_left_out(result: "RegressionEvaluation") -> str:
@@ -145,6 +168,27 @@ def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
     lines += _explain_missing_intervals(result.prediction_intervals)
     lines += _describe_subgroup_methods(result)
     return lines if result.groups is None else [*lines, describe_clusters(result.groups)]
+
+
+def _describe_constant_tests(result: "RegressionEvaluation") -> list[str]:
+    """Say what decided whether predictions are better than the constant."""
+    tests = result.against_constant
+    if tests is None or tests.leading is None:
+        return []
+    both = (("absolute", tests.absolute), ("squared", tests.squared))
+    said = [
+        f"of the {loss} loss by {TEST_NAMES[test.method]}, p {format_p_value(test.p)}"
+        for loss, test in both
+        if test is not None
+    ]
+    units = "items" if result.groups is None else "clusters"
+    of_these = (
+        " With errors as heavy as these, that of squared loss is for these items, not for new ones."
+        if result.tails.warns
+        else ""
+    )
+    name = result.baselines[0].name
+    return [f"Tests of paired {units} against the {name}, one-sided: {'; '.join(said)}.{of_these}"]
 
 
 def _describe_subgroup_methods(result: "RegressionEvaluation") -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 from ordinate.errors import BadOption, suggest_names
 from ordinate.inference import Estimate
 from ordinate.metrics import Metric, find_metric
+from ordinate.render.document import join_bounds
+from ordinate.render.estimates import format_headline
 from ordinate.results.base import Result
 
 
@@ -68,10 +70,8 @@ class ThresholdScore:
     def __str__(self) -> str:
         if self.is_undefined:
             return f"undefined ({self.reason})" if self.reason else "undefined"
-        if not self.has_interval:
-            return f"{self.value:.6g}"
-        interval = f"{100 * self.level:g} % CI {self.low:.3g} to {self.high:.3g}"
-        return f"{self.value:.6g} ({interval})"
+        interval = join_bounds(self.low, self.high, lambda x: f"{x:.3g}")
+        return format_headline(f"{self.value:.6g}", interval, self.level)
 
 
 class ThresholdComparison(NamedTuple):

@@ -31,6 +31,10 @@ class TaskReport:
         """Return the value of the metric with its confidence interval."""
         return cast("Estimate", evaluation)
 
+    def get_steadier_estimate(self, evaluation: Any) -> tuple[str, Estimate] | None:
+        """Return another metric by name, which stands first where the interval of this is open."""
+        del evaluation
+
     @property
     def basis(self) -> str:
         """By what models are evaluated and selected."""

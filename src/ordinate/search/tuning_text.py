@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.inference.estimates import Estimate
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell
+from ordinate.render.document import Cell, join_bounds
 from ordinate.render.estimates import (
     format_estimate_interval,
+    format_headline,
     format_interval_head,
     format_number,
     join_names,
@@ -18,7 +19,6 @@ from ordinate.render.estimates import (
 if TYPE_CHECKING:
     from ordinate.search.tuning_result import Finalist, HeldOutResult, TuningResult
 
-ESTIMATE_KEYS = ("value", "low", "high")
 CI_HEAD = format_interval_head(0.95)
 OPTIMISM_NOTE = (
     "The best of many is optimistically biased: each value was selected among others on the same "
@@ -56,9 +56,9 @@ def describe_tuning(result: "TuningResult") -> Document:
 def describe_winner(result: "TuningResult") -> str:
     """Return who won, by cross-validation and on the tests, and what it is not better than."""
     winner, report = result.winner, result.report
-    value = _format_value(result, report.get_estimate(winner.evaluation))
+    value = _format_value(result, winner.evaluation, report.metric)
     weakness = report.describe_weakness(winner.evaluation)
-    said = f"The best model is {winner.title}: {report.metric} {value} {report.basis}"
+    said = f"The best model is {winner.title}: {value} {report.basis}"
     sentences = [
         f"{', '.join(filter(None, (said, weakness)))}.",
         _describe_timeout(result),
@@ -88,7 +88,7 @@ def _list_test_notes(result: "TuningResult") -> list[str]:
 def _describe_nested(result: "TuningResult") -> str:
     if result.nested is None:
         return ""
-    value = _format_value(result, result.report.get_estimate(result.nested.evaluation))
+    value = _format_value(result, result.nested.evaluation)
     said = f"The nested estimate, without the bias of selecting it, is {value}"
     weakness = result.report.describe_weakness(result.nested.evaluation)
     return f"{', '.join(filter(None, (said, weakness)))}."
@@ -100,7 +100,7 @@ def _describe_test(result: "TuningResult", test: "HeldOutResult") -> str:
         return f"Nothing was tested on {test.name}."
     report = result.report
     estimate = report.get_estimate(test.evaluation)
-    value = _format_value(result, estimate)
+    value = _format_value(result, test.evaluation)
     if seen := report.count_seen_items(result, test):
         said = f"On {test.name} it has {value}, which is {describe_bias(seen, test.n)}."
         weakness = report.describe_weakness(test.evaluation)
@@ -127,12 +127,20 @@ def _describe_optimism(result: "TuningResult", optimism: float) -> str:
     return f"{_add_unit(result, abs(optimism))} {side} than {result.report.basis}"
 
 
-def _format_value(result: "TuningResult", estimate: Estimate) -> str:
-    value = _add_unit(result, estimate.value)
-    if math.isnan(estimate.low) or math.isnan(estimate.high):
-        return value
-    low, high = map(result.report.format_value, (estimate.low, estimate.high))
-    return f"{value} ({CI_HEAD} {low} to {high})"
+def _format_value(result: "TuningResult", evaluation: Any, name: str = "") -> str:
+    """Return the value of the metric with its interval, behind a steadier one where it needs it."""
+    report = result.report
+    named = [(name, report.get_estimate(evaluation))]
+    if steadier := report.get_steadier_estimate(evaluation):
+        named = [steadier, (report.metric, named[0][1])]
+    return " and ".join(
+        " ".join(filter(None, (name, _add_interval(result, one)))) for name, one in named
+    )
+
+
+def _add_interval(result: "TuningResult", estimate: Estimate) -> str:
+    interval = join_bounds(estimate.low, estimate.high, result.report.format_value)
+    return format_headline(_add_unit(result, estimate.value), interval, 0.95)
 
 
 def _add_unit(result: "TuningResult", value: float) -> str:
@@ -241,16 +249,23 @@ def build_summary_grid(rows: Sequence[Mapping[str, Any]]) -> Grid:
 
 
 def explain_missing_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say why metrics have no interval, where they have none."""
-    found = [(row, parse_estimate(row)) for row in rows]
+    """Say why metrics have no interval, or one that is open, where that is so."""
+    found = [(row["title"], parse_estimate(row)) for row in rows]
     return [
-        f"No confidence interval of {row['title']}: {one.note}."
-        for row, one in found
-        if one.note and format_estimate_interval(one) is None
+        f"The confidence interval of {title} is {one.note}."
+        if one.is_open
+        else f"No confidence interval of {title}: {one.note}."
+        for title, one in found
+        if one.note and (one.is_open or format_estimate_interval(one) is None)
     ]
 
 
 def parse_estimate(row: Mapping[str, Any]) -> Estimate:
     """Return a value with its confidence interval, from plain values."""
-    value, low, high = (math.nan if row[key] is None else row[key] for key in ESTIMATE_KEYS)
+    value = math.nan if row["value"] is None else row["value"]
+    open_ends = (math.nan, math.nan) if row["method"] is None else (-math.inf, math.inf)
+    low, high = (
+        end if row[key] is None else row[key]
+        for key, end in zip(("low", "high"), open_ends, strict=True)
+    )
     return Estimate(value, low, high, row["method"], note=row["note"])

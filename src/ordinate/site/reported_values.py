@@ -114,8 +114,6 @@ def list_values(report: Record, name: str) -> list[ReportedValue]:
 
 def get_kind(report: Record) -> str:
     """Return what a report is called."""
-    if "models" in report and report.get("task") == "regression":
-        return "regression comparison"
     return KINDS.get(report.get("task", ""), str(report.get("task", "report")))
 
 
@@ -147,10 +145,8 @@ def _read_ranking(report: Record, name: str) -> Values:
         yield from _read_comparison(dict(test), name)
 
 
-def _read_regression(report: Record, name: str) -> Values:
-    if "models" not in report:
-        yield from _read_evaluation(report, name)
-        return
+def _read_regression_comparison(report: Record, name: str) -> Values:
+    del name
     found = decode(report, _RegressionComparison, WHERE)
     data = format_count(to_integer_if_whole(found["n"]))
     for system, metrics in found["models"].items():
@@ -185,13 +181,15 @@ READERS: dict[str, Callable[[Record, str], Values]] = {
     "case averages": _read_evaluation,
     "compare": _read_comparison,
     "rank": _read_ranking,
-    "regression": _read_regression,
+    "regression": _read_evaluation,
+    "compare_regression": _read_regression_comparison,
     "tune": _read_search,
     "tune_regression": _read_search,
 }
 KINDS = {
     "labels": "evaluation",
     "compare": "comparison",
+    "compare_regression": "regression comparison",
     "rank": "ranking",
     "power": "sample size",
     "decode": "decoding",
