@@ -343,15 +343,19 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:
     """Write the report of a result to a stream, fitted to the terminal if it is one."""
-    stream.write(
-        render(
-            result,
-            options.format or "text",
-            width=find_terminal_width(),
-            details=options.details,
-            drawings=find_drawings(stream),
-        )
+    from ordinate.cli.output import write_csv
+
+    text = render(
+        result,
+        options.format or "text",
+        width=find_terminal_width(),
+        details=options.details,
+        drawings=find_drawings(stream),
     )
+    if options.format == "csv":
+        write_csv(text, stream)
+    else:
+        stream.write(text)
 
 
 def _infer_format(output: str | None) -> str:

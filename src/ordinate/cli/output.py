@@ -5,11 +5,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, hide_password, shorten
 from ordinate.experiment.layout import refuse_reserved_path
-from ordinate.render import StoreText, atomic_files
+from ordinate.render import StoreText, atomic_files, csv_records
 
 
 @contextmanager
@@ -83,6 +84,11 @@ def _refuse_within(path: Path, read: set[Path]) -> None:
 
 def _expand_pattern(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
+
+
+def write_csv(text: str, stream: TextIO) -> None:
+    """Write records to a stream as they are; nothing in them drives a terminal."""
+    stream.write(text.translate(csv_records.CONTROLS) if stream.isatty() else text)
 
 
 def _resolve_target(target: str, *, force: bool) -> Path:

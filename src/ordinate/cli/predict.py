@@ -119,8 +119,7 @@ def _write_predictions(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> None:
     from ordinate.classify.batch_prediction import PredictionReport, predict_items
-    from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records
+    from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
 
     check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
@@ -128,7 +127,7 @@ def _write_predictions(
         predicted = predict_items(model, items, options.output)
         result, predictions = PredictionReport(model, (predicted,)), predicted.predictions
         if out is None:
-            sys.stdout.write(csv_records.render(predictions.rows(), predictions.columns()))
+            write_csv(predictions.csv(), sys.stdout)
             show_report(options, result, sys.stderr)
         else:
             predictions.write(out)

@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
     from ordinate.render.estimates import format_count
     from ordinate.search.prediction_table import check_suffix
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     with replace_atomically(options.output, force=options.force) as out:
         predictions = _predict_rows(options)
         if out is None:
-            sys.stdout.write(predictions.csv())
+            write_csv(predictions.csv(), sys.stdout)
         else:
             predictions.write(out)
             sys.stdout.write(f"{format_count(len(predictions), 'row')} predicted, written to ")
