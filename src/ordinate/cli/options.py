@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 REPORT_FORMATS = tuple(RENDERERS)
 BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
+TEXT_FILE_OPTIONS = ("delimiter", "encoding", "decimal", "sheet")  # where files are tables
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
@@ -176,11 +177,11 @@ def add_metric_option(parser: argparse._ActionsContainer) -> None:
 
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of text files: delimiter and encoding."""
+    """Add the options of text files and spreadsheets."""
     from ordinate.readers.columns import FileOptions
 
-    parser.set_defaults(delimiter=None, encoding=None)
-    add_flags(parser, FileOptions, ("delimiter", "encoding"))
+    parser.set_defaults(**dict.fromkeys(TEXT_FILE_OPTIONS))
+    add_flags(parser, FileOptions, TEXT_FILE_OPTIONS)
 
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:

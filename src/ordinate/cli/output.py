@@ -1,6 +1,7 @@
 """Results that arrive whole or not at all."""
 
 import glob
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -59,9 +60,9 @@ def check_output_paths(
     `allowed`.
     """
     matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
-    read = {Path(text).resolve() for text in matched}
-    stores = {Path(text).resolve() for text in inputs if isinstance(text, StorePath)}
-    written = [Path(text).resolve() for text in outputs if text]
+    read = {_locate(text) for text in matched}
+    stores = {_locate(text) for text in inputs if isinstance(text, StorePath)}
+    written = [_locate(text) for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
@@ -69,6 +70,11 @@ def check_output_paths(
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
         refuse_reserved_path(path, stores, allowed=allowed)
         _refuse_within(path, read - stores)
+
+
+def _locate(path: str) -> Path:
+    """Return where a path leads; of links in a loop, where the loop begins."""
+    return Path(os.path.realpath(path))
 
 
 def _refuse_within(path: Path, read: set[Path]) -> None:

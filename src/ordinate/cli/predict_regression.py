@@ -6,6 +6,7 @@ from typing import Any
 
 from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
+    TEXT_FILE_OPTIONS,
     add_command,
     add_file_output_options,
     add_folder_option,
@@ -80,10 +81,5 @@ def _predict_rows(options: argparse.Namespace) -> Any:
     if options.alpha is not None:
         check_alpha(options.alpha)
     tuned = load_regression_model(options.experiment, options.model)
-    features = read_features(
-        options.data,
-        tuned.features,
-        delimiter=options.delimiter,
-        encoding=options.encoding,
-    )
-    return tuned.predict(features, options.alpha)
+    files = {name: getattr(options, name) for name in TEXT_FILE_OPTIONS}
+    return tuned.predict(read_features(options.data, tuned.features, **files), options.alpha)

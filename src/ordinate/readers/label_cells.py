@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadWeights, NoItems
 from ordinate.readers.expressions import ALWAYS, COUNT, Expression, column
 from ordinate.readers.items import GOLD, IN_GOLD, WEIGHT, ItemSource, Row, is_wrong_weight
+from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
@@ -126,7 +127,7 @@ class RowLocator:
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
                 f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
-                "finite numbers of at least 0."
+                f"finite numbers of at least 0.{suggest_decimal(found)}"
             )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
