@@ -127,12 +127,6 @@ def test_numbers_are_labels_of_a_scale_of_numbers():
     assert found.look_up_levels(["e1", "e2"]).tolist() == [2, 4]
 
 
-def test_ids_that_look_like_formulas_are_known_again_behind_their_quote():
-    rows = [["'=a", "B1"], ["'-b", "A1"], ["'c", "C1"]]
-    (found,) = read_external_systems([table("x.csv", ["id", "level"], rows)], CEFR)
-    assert found.look_up_levels(["=a", "-b", "'c"]).tolist() == [2, 0, 4]
-
-
 def test_a_truth_value_is_no_number_and_one_level_has_one_probability():
     scale = Scale.of("1..5")
     with pytest.raises(OffScale, match="Label True"):

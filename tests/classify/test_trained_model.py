@@ -287,9 +287,9 @@ def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path)
         ]
 
 
-def test_ids_are_no_formulas_and_rows_are_numbered_without_them(tmp_path):
+def test_ids_are_kept_as_they_are_and_rows_are_numbered_without_them(tmp_path):
     some().write(tmp_path / "a.csv")
-    assert "'=1+1,A1" in (tmp_path / "a.csv").read_text()
+    assert "\n=1+1,A1" in (tmp_path / "a.csv").read_text()
     some().write(tmp_path / "a.parquet")
     assert pq.read_table(tmp_path / "a.parquet")["id"].to_pylist() == ["=1+1", "b"]
     some(ids=None).write(tmp_path / "b.parquet")

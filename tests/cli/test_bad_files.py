@@ -59,7 +59,7 @@ FILES: dict[str, tuple[str, "str | bytes", tuple[str, ...]]] = {
     "letters after a quote": ("some.csv", 'gold,predicted\n"A1"x,A1\n', ("some.csv", "2")),
     "binary": ("some.csv", bytes(range(256)) * 4, ("some.csv", "binary")),
     "picture called JSONL": ("some.jsonl", b"\x89PNG\r\n\0\0\0\1", ("some.jsonl",)),
-    "zip": ("some.xlsx", b"PK\x03\x04" + bytes(60), ("some.xlsx", "binary")),
+    "zip": ("some.xlsx", b"PK\x03\x04" + bytes(60), ("some.xlsx", "no spreadsheet")),
     "zstd": ("some.csv.zst", b"\x28\xb5\x2f\xfd" + bytes(20), ("some.csv.zst", "zstd")),
     "gzip cut": (
         "some.csv.gz",

@@ -4,10 +4,12 @@ import csv
 import io
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 from command import run
+from hostile_texts import EXACT_TEXTS
 
 import ordinate
 from ordinate import Scale
@@ -208,11 +210,20 @@ def test_class_weights_are_undone(here, text):
     assert "away from the shares of gold" in " ".join(noted.split())
 
 
-def test_ids_that_look_like_formulas_are_shown_and_not_run(here):
-    lines = (here / "test.csv").read_text().replace("\ne0,", "\n=1+1,", 1)
-    (here / "test.csv").write_text(lines)
-    out = decode("test.csv", *FITTED, "--metric", "mae", "--id", "essay").out
-    assert levels(out)[0]["essay"] == "'=1+1"
+def test_decoded_levels_are_read_back_as_they_were_written():
+    labels = ["-B", "=x", "@user1", "+1", "--", "++"]
+    with Path("test.csv").open("w", newline="", encoding="utf-8") as out:
+        rows = ([x, labels[k % 6], *np.eye(6)[k % 6]] for k, x in enumerate(EXACT_TEXTS))
+        csv.writer(out, lineterminator="\r\n").writerows([["essay", "level", *labels], *rows])
+    named = (f"--probabilities={','.join(labels)}", f"--scale={','.join(labels)}")
+    decode("test.csv", *named, "--gold", "level", "--metric", "mae", "--id", "essay", "-o", "o.csv")
+    with Path("o.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["essay"] for row in csv.DictReader(file)] == EXACT_TEXTS
+    beside = ("--gold-file", "test.csv", "--gold", "level", "--id", "essay")
+    asked = (*beside, named[-1], "--predicted", "decoded", "--missing", "worst", "--format", "json")
+    found = json.loads(run("evaluate", "o.csv", *asked).out)
+    assert found["metrics"]["accuracy"]["value"] == 1.0
+    assert found["n"] == len(EXACT_TEXTS)
 
 
 def test_an_output_is_not_overwritten_unasked(here):

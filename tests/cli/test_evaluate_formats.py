@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import run
 from evaluate_reports import (
     CELLS,
     COMPLETE,
@@ -21,6 +20,7 @@ from evaluate_reports import (
     evaluate_rows,
     facts,
     filled,
+    read_items,
     report,
     to_csv,
     write,
@@ -218,14 +218,17 @@ def test_a_delimiter_at_the_end_of_every_line_does_no_harm():
     assert filled(report("some.csv")) == CELLS
 
 
-def test_mixed_line_ends_are_read_or_named_as_the_problem():
-    write("mixed.csv", "gold,predicted\r\nA1,A1\nB1,B2\r\nC1,B2\n")
-    ran = run("evaluate", "mixed.csv", "--format", "json")
-    if ran.code == 0:
-        assert filled(json.loads(ran.out)) == CELLS
-    else:
-        assert ran.code == 2
-        assert "line end" in ran.err
+@pytest.mark.parametrize("lenient", [[], ["--lenient"]])
+@pytest.mark.parametrize(
+    "ends", ["\r\n \n \r\n \n", "\n \n \r \n", "\r \n \r\n \r", "\r \r\n \r \r", "\n \r \n \r\n"]
+)
+def test_lines_that_end_in_several_ways_are_rows(ends, lenient):
+    lines = ['gold\tpredicted\t"the\tnote"', 'A1\tA1\t"a\r\nb"', 'B1\tB2\t"x\ty"', 'C1\tB2\t5" "z']
+    write("mixed.tsv", "".join(map("".join, zip(lines, ends.split(" "), strict=True))))
+    assert filled(report("mixed.tsv", *lenient)) == CELLS
+    if not lenient:
+        report("mixed.tsv", "--items", "wrong.csv")
+        assert [row["the\tnote"] for row in read_items("wrong.csv")] == ["x\ty", '5" "z']
 
 
 # --- any table -----------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from evaluate_reports import (
     to_csv,
     write,
 )
+from hostile_texts import EXACT_TEXTS
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -104,31 +105,12 @@ def test_items_of_numbers_in_other_spellings_agree():
     assert read_items("wrong.csv") == [{"gold": "2", "predicted": "3.0", "steps_off": 1}]
 
 
-FORMULAS = ["=cmd()", "+1+cmd()", "-1+cmd()", "@sum(1)", "\t=1"]
-
-
-def _cells_of_items(row: dict[str, str]) -> tuple[list[str], list[str]]:
-    """Return header and first row of the items, as a spreadsheet gets them."""
-    given = {"gold": "A1", "predicted": "A2"} | row
-    Path("some.csv").write_bytes(to_csv([given], quoting=csv.QUOTE_ALL))
+def test_items_keep_every_text_as_it_was():
+    rows = [{"gold": "A1", "predicted": "A2", "=note": x} for x in EXACT_TEXTS]
+    Path("some.csv").write_bytes(to_csv(rows, quoting=csv.QUOTE_ALL))
     report("some.csv", "--items", "wrong.csv")
     with Path("wrong.csv").open(encoding="utf-8", newline="") as file:
-        header, cells = csv.reader(file)
-    return header, cells
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_no_cell_of_an_items_csv_is_a_formula(formula):
-    _, cells = _cells_of_items({"note": formula})
-    assert not cells[2].startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert cells[2].endswith(formula)
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_no_column_name_of_an_items_csv_is_a_formula(formula):
-    header, _ = _cells_of_items({formula: "x"})
-    assert not header[2].startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert header[2].endswith(formula)
+        assert [row["=note"] for row in csv.DictReader(file)] == EXACT_TEXTS
 
 
 # --- files that are written ----------------------------------------------------------------------

@@ -123,3 +123,17 @@ def test_json_on_a_terminal_is_json():
     import json
 
     assert json.loads(run_on_terminal([*EVALUATE, "--format", "json"]))["metrics"]
+
+
+@pytest.mark.parametrize("command", ["decode", "evaluate"])
+def test_no_record_of_the_data_drives_a_terminal(tmp_path, command):
+    named = tmp_path / "some.csv"
+    named.write_text(
+        "id\x1b[31m,gold,a,\x1b[32m\n\x1b[2J,a,1,0\nb,\x1b[32m,0,1\n", encoding="utf-8"
+    )
+    asked = {
+        "decode": ["--metric", "mae", "--gold", "gold", "--id", "id\x1b[31m", "--format", "csv"],
+        "evaluate": ["--predicted", "gold", "--by", "id\x1b[31m", "--format", "csv"],
+    }[command]
+    shape = ["--scale", "a,\x1b[32m"] + ["--probabilities", "a,\x1b[32m"] * (command == "decode")
+    assert "\x1b" not in run_on_terminal([command, str(named), *shape, *asked])

@@ -88,8 +88,12 @@ def test_a_column_of_a_few_numbers_is_not_said_to_hold_none(tmp_path):
 
 def test_a_target_with_decimal_commas_is_refused_for_them(tmp_path):
     rows = [f"{k};{k}.5;{k},25" for k in range(60)]
-    with pytest.raises(BadInput, match=r"in 'y' are written as '0,25'.*point for a decimal comma"):
-        read_table(written(tmp_path, rows, "a;b;y"), "y", features=["a"])
+    path = written(tmp_path, rows, "a;b;y")
+    with pytest.raises(BadInput, match=r"in 'y' are written as '0,25'.*pass --decimal ,"):
+        read_table(path, "y", features=["a"])
+    assert read_table(path, "y", features=["a"], decimal=",").target[:2].tolist() == [0.25, 1.25]
+    with pytest.raises(BadInput, match=r"in 'b' are written as '0.5 \(--decimal ,\)' is"):
+        read_table(path, "y", decimal=",")
 
 
 def test_a_column_of_categories_in_parquet_is_left_out_too(tmp_path):

@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hostile_texts import HOSTILE_TEXTS, SPREADSHEET_CELLS, is_harmless, list_long_cells
+from hostile_texts import EXACT_TEXTS, HOSTILE_TEXTS, is_harmless
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -152,15 +152,11 @@ def test_letters_that_latex_knows_in_math_alone_stand_there():
     assert r"s\ensuremath{^{-}}\ensuremath{^{1}}, CO\ensuremath{_{2}}" in found
 
 
-@pytest.mark.parametrize(("cell", "kept"), SPREADSHEET_CELLS.items())
-def test_only_what_a_spreadsheet_would_run_is_made_a_text(cell, kept):
-    assert csv_records.escape_formula(cell) == (cell if kept else f"'{cell}")
-
-
-def test_long_cells_are_read_once():
-    """Were they read again and again, this would take hours."""
-    for cell in list_long_cells(200_000):
-        assert csv_records.escape_formula(cell) == f"'{cell}"
+def test_csv_gives_back_every_text_as_it_was():
+    text = csv_records.render([{"id": x, x: 1} for x in EXACT_TEXTS[:1]])
+    assert text == "id,@user1\n@user1,1\n"
+    rows = csv.DictReader(io.StringIO(csv_records.render([{"id": x} for x in EXACT_TEXTS])))
+    assert [row["id"] for row in rows] == EXACT_TEXTS
 
 
 def test_no_records_are_the_header_alone():
@@ -191,14 +187,10 @@ def test_markdown_has_no_markup_of_the_data(place, nasty):
 
 
 @everywhere
-def test_csv_keeps_its_shape_and_has_no_formula(place, nasty):
+def test_csv_keeps_its_shape_whatever_the_data_are(place, nasty):
     rows = list(csv.reader(io.StringIO(render(PLACES[place](nasty), "csv"), newline="")))
     tame = list(csv.reader(io.StringIO(render(PLACES[place]("tame"), "csv"), newline="")))
     assert [len(row) for row in rows] == [len(row) for row in tame]
-    for cell in itertools.chain(*rows):
-        assert not re.match(r"[=@\t\r]", cell)
-        if re.match(r"[+-]", cell):
-            assert math.isfinite(float(cell))
 
 
 def test_a_number_below_0_stays_a_number_in_csv():
@@ -255,9 +247,6 @@ def test_names_from_a_file_are_as_harmless_as_names_from_python(tmp_path, form, 
         assert r"\input" not in shown_part
     if form in {"text", "markdown", "latex"}:
         assert "\x1b" not in out.getvalue()
-    if form == "csv":
-        cells = itertools.chain(*csv.reader(io.StringIO(out.getvalue())))
-        assert not [cell for cell in cells if cell.startswith("=")]
 
 
 def test_wide_letters_keep_columns_in_line():

@@ -238,12 +238,6 @@ def test_html_has_no_tag_of_a_system(name):
     assert name not in shown
 
 
-@pytest.mark.parametrize("name", ["=cmd()", "@sum", "+1+cmd()"])
-def test_csv_has_no_formula_of_a_system(name):
-    shown = render(compared(GOLD, {name: SYSTEMS["s0"], "b": SYSTEMS["s1"]}), "csv")
-    assert not re.search(rf"(^|,){re.escape(name)}", shown, re.MULTILINE)
-
-
 def test_progress_goes_from_nothing_to_the_end():
     said = []
     panel = panel_of(GOLD, SYSTEMS, SIZE)

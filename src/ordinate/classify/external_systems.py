@@ -14,7 +14,6 @@ from ordinate.classify.external_predictions import (
     read_external_predictions,
 )
 from ordinate.errors import BadProbabilities, OffScale, shorten, suggest_names
-from ordinate.render.csv_records import FORMULA_PREFIXES
 from ordinate.render.estimates import format_percent
 from ordinate.scale import Scale
 from ordinate.scale.labels import is_missing, normalize_label
@@ -107,12 +106,6 @@ def read_external_systems(
     return [_LevelParser(scale, one, renormalize=renormalize).parse_system() for one in read]
 
 
-def _strip_formula_quote(one: str, known: set[str]) -> str:
-    """Return an id without the quote that CSV has before what a spreadsheet takes for a formula."""
-    quoted = one.startswith("'") and one[1:].startswith(FORMULA_PREFIXES) and one[1:] not in known
-    return one[1:] if quoted else one
-
-
 class _LevelParser:
     """The predictions of one file, one after the other brought onto the scale."""
 
@@ -122,11 +115,7 @@ class _LevelParser:
     def parse_system(self) -> ExternalSystem:
         """Return all predictions as positions."""
         given = self.given
-        known = {one for one, _ in given.rows}
-        levels = {
-            _strip_formula_quote(one, known): self._parse_level(one, predicted)
-            for one, predicted in given.rows
-        }
+        levels = {one: self._parse_level(one, predicted) for one, predicted in given.rows}
         rule = (
             "the one it gives" if given.column is None else f"that of its column {given.column!r}"
         )

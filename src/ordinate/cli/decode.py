@@ -84,7 +84,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
     from ordinate.render import csv_records
 
     _refuse_report_suffix(options.output)
@@ -93,10 +93,10 @@ def run(options: argparse.Namespace) -> int:
         result, ids = _decode_files(options)
         levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
         if out is None:
-            sys.stdout.write(levels)
+            write_csv(levels, sys.stdout)
             show_report(options, result, sys.stderr)
         else:
-            out.write_text(levels, encoding="utf-8")
+            out.write_bytes(levels.encode())
             show_report(options, result, sys.stdout)
     return 0
 

@@ -21,7 +21,7 @@ LABEL_COLUMNS = (
 SYSTEM_COLUMNS = ("gold", "systems", "predicted", "weights", "groups", "id", "lenient")
 OF_FORMATS = (
     *("row_order", "delimiter", "encoding", "quote", "header", "columns", "hive", "lenient"),
-    "memory",
+    *("memory", "decimal", "sheet"),
 )
 OF_FILES = ("gold_file", "id", *OF_FORMATS)  # what has no meaning for a database
 

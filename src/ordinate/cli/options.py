@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 REPORT_FORMATS = tuple(RENDERERS)
 BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
+TEXT_FILE_OPTIONS = ("delimiter", "encoding", "decimal", "sheet")  # where files are tables
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
@@ -176,11 +177,11 @@ def add_metric_option(parser: argparse._ActionsContainer) -> None:
 
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of text files: delimiter and encoding."""
+    """Add the options of text files and spreadsheets."""
     from ordinate.readers.columns import FileOptions
 
-    parser.set_defaults(delimiter=None, encoding=None)
-    add_flags(parser, FileOptions, ("delimiter", "encoding"))
+    parser.set_defaults(**dict.fromkeys(TEXT_FILE_OPTIONS))
+    add_flags(parser, FileOptions, TEXT_FILE_OPTIONS)
 
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:
@@ -348,15 +349,19 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:
     """Write the report of a result to a stream, fitted to the terminal if it is one."""
-    stream.write(
-        render(
-            result,
-            options.format or "text",
-            width=find_terminal_width(),
-            details=options.details,
-            drawings=find_drawings(stream),
-        )
+    from ordinate.cli.output import write_csv
+
+    text = render(
+        result,
+        options.format or "text",
+        width=find_terminal_width(),
+        details=options.details,
+        drawings=find_drawings(stream),
     )
+    if options.format == "csv":
+        write_csv(text, stream)
+    else:
+        stream.write(text)
 
 
 def _infer_format(output: str | None) -> str:

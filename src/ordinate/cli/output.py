@@ -1,15 +1,17 @@
 """Results that arrive whole or not at all."""
 
 import glob
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, hide_password, shorten
 from ordinate.experiment.layout import refuse_reserved_path
-from ordinate.render import StoreText, atomic_files
+from ordinate.render import StoreText, atomic_files, csv_records
 
 
 @contextmanager
@@ -58,9 +60,9 @@ def check_output_paths(
     `allowed`.
     """
     matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
-    read = {Path(text).resolve() for text in matched}
-    stores = {Path(text).resolve() for text in inputs if isinstance(text, StorePath)}
-    written = [Path(text).resolve() for text in outputs if text]
+    read = {_locate(text) for text in matched}
+    stores = {_locate(text) for text in inputs if isinstance(text, StorePath)}
+    written = [_locate(text) for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
@@ -68,6 +70,11 @@ def check_output_paths(
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
         refuse_reserved_path(path, stores, allowed=allowed)
         _refuse_within(path, read - stores)
+
+
+def _locate(path: str) -> Path:
+    """Return where a path leads; of links in a loop, where the loop begins."""
+    return Path(os.path.realpath(path))
 
 
 def _refuse_within(path: Path, read: set[Path]) -> None:
@@ -83,6 +90,11 @@ def _refuse_within(path: Path, read: set[Path]) -> None:
 
 def _expand_pattern(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
+
+
+def write_csv(text: str, stream: TextIO) -> None:
+    """Write records to a stream as they are; nothing in them drives a terminal."""
+    stream.write(text.translate(csv_records.CONTROLS) if stream.isatty() else text)
 
 
 def _resolve_target(target: str, *, force: bool) -> Path:

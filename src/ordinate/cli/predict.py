@@ -1,6 +1,7 @@
 """`ordinate predict`: a saved model and data in, levels, probabilities, prediction sets out."""
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -97,8 +98,6 @@ def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
 
 def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment to predict; none where other data are given."""
-    from pathlib import Path
-
     from ordinate.classify.system_predictions import select_test_sets
 
     if options.feature_folder is not None:
@@ -111,16 +110,16 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
                 f"{', '.join(stems)}. Name one with --data, or leave -o out."
             )
         return stems
-    given = Path(options.data).resolve()
-    return [stem for stem, (_, own) in experiment.files.items() if own.resolve() == given]
+    given = os.path.realpath(options.data)
+    files = experiment.files.items()
+    return [stem for stem, (_, own) in files if os.path.realpath(own) == given]
 
 
 def _write_predictions(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> None:
     from ordinate.classify.batch_prediction import PredictionReport, predict_items
-    from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import csv_records
+    from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
 
     check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
@@ -128,7 +127,7 @@ def _write_predictions(
         predicted = predict_items(model, items, options.output)
         result, predictions = PredictionReport(model, (predicted,)), predicted.predictions
         if out is None:
-            sys.stdout.write(csv_records.render(predictions.rows(), predictions.columns()))
+            write_csv(predictions.csv(), sys.stdout)
             show_report(options, result, sys.stderr)
         else:
             predictions.write(out)

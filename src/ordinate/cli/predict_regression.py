@@ -6,6 +6,7 @@ from typing import Any
 
 from ordinate.cli.flags import InputPath
 from ordinate.cli.options import (
+    TEXT_FILE_OPTIONS,
     add_command,
     add_file_output_options,
     add_folder_option,
@@ -52,7 +53,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
     from ordinate.render.estimates import format_count
     from ordinate.search.prediction_table import check_suffix
 
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     with replace_atomically(options.output, force=options.force) as out:
         predictions = _predict_rows(options)
         if out is None:
-            sys.stdout.write(predictions.csv())
+            write_csv(predictions.csv(), sys.stdout)
         else:
             predictions.write(out)
             sys.stdout.write(f"{format_count(len(predictions), 'row')} predicted, written to ")
@@ -80,10 +81,5 @@ def _predict_rows(options: argparse.Namespace) -> Any:
     if options.alpha is not None:
         check_alpha(options.alpha)
     tuned = load_regression_model(options.experiment, options.model)
-    features = read_features(
-        options.data,
-        tuned.features,
-        delimiter=options.delimiter,
-        encoding=options.encoding,
-    )
-    return tuned.predict(features, options.alpha)
+    files = {name: getattr(options, name) for name in TEXT_FILE_OPTIONS}
+    return tuned.predict(read_features(options.data, tuned.features, **files), options.alpha)

@@ -1,11 +1,13 @@
 """`ordinate tune-regression`: from a table of numbers to a tuned model in real units."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import InputPath, StorePath, add_flags, parse_names
 from ordinate.cli.options import (
+    TEXT_FILE_OPTIONS,
     add_command,
     add_folder_option,
     add_text_file_options,
@@ -52,8 +54,7 @@ DATA_FLAGS: dict[str, type] = {
     "unit": str,
     "features": list,
     "group_column": str,
-    "delimiter": str,
-    "encoding": str,
+    **dict.fromkeys(TEXT_FILE_OPTIONS, str),
     "params_of": StorePath,
     "experiment": StorePath,
 }
@@ -126,11 +127,11 @@ def _check_folder(folder: str, data: str) -> None:
     """Refuse a folder that is none, or would bury the data."""
     from ordinate.experiment.layout import RESERVED, refuse_reserved_path
 
-    root = Path(folder).resolve()
+    root = Path(os.path.realpath(folder))
     if root.is_file():
         raise BadOutput(f"{folder} is a file, and -e takes a folder.")
     refuse_reserved_path(root)
-    given = Path(data).resolve()
+    given = Path(os.path.realpath(data))
     parts = given.relative_to(root).parts if given.is_relative_to(root) else ()
     if parts and parts[0] in RESERVED:
         raise BadOutput(
@@ -158,6 +159,5 @@ def _load_table(flags: dict[str, Any]) -> "Table":
         flags["target"],
         features=flags.get("features"),
         group_column=flags.get("group_column"),
-        delimiter=flags.get("delimiter"),
-        encoding=flags.get("encoding"),
+        **{name: flags.get(name) for name in TEXT_FILE_OPTIONS},
     )

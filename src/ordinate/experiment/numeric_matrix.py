@@ -11,7 +11,8 @@ from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.item_columns import read_labels
-from ordinate.readers.item_query import resolve_column
+from ordinate.readers.item_query import resolve_column, resolve_number
+from ordinate.readers.number_spelling import suggest_decimal
 
 Array = NDArray[Any]
 COLUMNS_PER_QUERY = 1024  # columns that are read at once: the engine holds them and the matrix
@@ -96,7 +97,10 @@ def read_numbers(
 
 def _make_cell_error(source: FileSource, name: str, row: int) -> BadValues:
     """Return the error for a cell that is no finite number, with what stands there."""
-    text = f"CAST({resolve_column(source, name)} AS VARCHAR)"
+    text = f"CAST({resolve_number(source, name)} AS VARCHAR)"
     ((cell,),) = source.read(text, f"LIMIT 1 OFFSET {row}")
     state = f"is {shorten(cell)}, which is no finite number" if cell else "is empty"
-    return BadValues(f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}.")
+    return BadValues(
+        f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}."
+        f"{suggest_decimal(cell)}"
+    )

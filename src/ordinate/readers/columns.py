@@ -61,6 +61,17 @@ class FileOptions:
     columns: Annotated[
         tuple[str, ...], Setting("names of the columns, from left to right, for --header none")
     ] = ()
+    decimal: Annotated[
+        Literal[",", "."] | None,
+        Setting(
+            "decimal mark of numbers in text files: , as in 1.234,5, or . as in 1,234.5",
+            metavar="MARK",
+            default="a point, and no separators of thousands",
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None, Setting("of a spreadsheet (XLSX, XLS, ODS)", "NAME", default="the only one")
+    ] = None
     hive: Annotated[
         bool, Setting("folders named column=value are columns of the files in them")
     ] = False

@@ -118,7 +118,7 @@ def extract_reason(message: str) -> str:
     if "don't know what type" in message:
         return "its content is damaged."
     if "state machine" in message:
-        return "a quote is not closed, or its line ends are mixed."
+        return "a quote is not closed."
     if "Maximum line size" in message:
         at = re.search(r"Line: (\d+)", message)
         where = f"the row in line {at[1]}" if at else "a row"

@@ -1,14 +1,17 @@
-"""Parquet, CSV, TSV and JSON files as tables of DuckDB: recognised, and never loaded whole."""
+"""Parquet, CSV, TSV, JSON and spreadsheets as tables of DuckDB: recognised, never loaded whole."""
 
 import codecs
 import csv
 import glob
 import gzip
+import math
+import os
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -32,6 +35,7 @@ from ordinate.readers.duckdb_connection import (
     read_rows,
     read_table,
 )
+from ordinate.readers.number_spelling import build_number_sql
 
 if TYPE_CHECKING:
     from ordinate.readers.irregular_lines import Irregularity
@@ -48,8 +52,12 @@ FORMATS_BY_SUFFIX = {
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheet"),
 }
 GZIP_MARK, ZSTD_MARK, PARQUET_MARK = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+SHEET_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # of a zip, and of older files of Office
+# More than this, and than so many times the packed bytes, is hardly a table.
+UNPACKED_BYTES, UNPACKED_RATIO = 1 << 30, 200
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
@@ -69,6 +77,7 @@ class FileSource:
     sql: str
     columns: dict[str, str]
     numbers: frozenset[str] = frozenset()  # columns that may hold NaN
+    number_columns: Mapping[str, str] = field(default_factory=dict)  # where they have other SQL
 
     def read(self, selected: str, rest: str = "") -> list[Any]:
         """Return rows of the file; `rest` is what follows its name in a query."""
@@ -177,19 +186,21 @@ class FileReader:
             if Path(text).is_dir() and self.options.hive:
                 matches = _list_partitions(Path(text))
             elif Path(text).exists():
-                return [(text, Path(text))]
+                matches = [text]
             else:
                 matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - takes any root
         except (OSError, ValueError):
             matches = []
         if not matches:
             raise BadInput(f"There is no file {shorten(hide_password(text))}.{_suggest(text)}")
-        return [(match, Path(match)) for match in matches]
+        return [(format_path(match), Path(match)) for match in matches]
 
-    def _copy_stream(self, stream: IO[bytes] | gzip.GzipFile) -> Path:
+    def _copy_stream(self, stream: IO[bytes] | gzip.GzipFile, most: float = math.inf) -> Path:
+        """Return a copy, which is cut off where it has more bytes than asked for."""
         copy = self._new_temporary_path()
         with copy.open("wb") as out:
-            shutil.copyfileobj(stream, out)
+            while out.tell() <= most and (part := stream.read(1 << 20)):
+                out.write(part)
         return copy
 
     def _new_temporary_path(self) -> Path:
@@ -209,7 +220,14 @@ class FileReader:
             source = self._describe_json(name, self.convert_to_utf8(name, path))
         else:
             delimiter = self.delimiter or ("\t" if file_format == "tsv" else "")
-            source = self.describe_delimited(name, self.convert_to_utf8(name, path), delimiter)
+            if file_format == "sheet":
+                path, delimiter = self._export_sheet(name, path), ","
+            else:
+                path = self.convert_to_utf8(name, path)
+            source = self.describe_delimited(name, path, delimiter)
+            if mark := self.options.decimal:
+                written = {x: build_number_sql(sql, mark) for x, sql in source.columns.items()}
+                source = replace(source, number_columns=written)
         if self.options.hive:
             source = _add_folder_columns(source, given)
         self.sources.append(source)
@@ -232,7 +250,8 @@ class FileReader:
             raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
         if not path.stat().st_size:
             raise BadInput(f"{name} is empty.")
-        if not set("*?[") & set(str(path.absolute())):
+        absolute = str(path.absolute())
+        if not set("*?[") & set(absolute) and format_path(absolute) == absolute:
             return path.absolute()
         link = self._new_temporary_path()
         link.symlink_to(path.absolute())
@@ -240,11 +259,40 @@ class FileReader:
 
     def _unpack(self, name: str, path: Path) -> Path:
         """Return an unpacked copy: DuckDB would not look at checksums, nor read it in parallel."""
+        most = _limit_unpacked(path)
         try:
             with gzip.open(path) as stream:
-                return self._copy_stream(stream)
+                copy = self._copy_stream(stream, most)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
+        if copy.stat().st_size > most:
+            raise _make_bomb_error(name, path)
+        return copy
+
+    def _export_sheet(self, name: str, path: Path) -> Path:
+        """Return a sheet of a spreadsheet as CSV."""
+        from ordinate.readers.spreadsheets import export_sheet  # noqa: PLC0415 - it is rare
+
+        if not self.quoted:
+            raise BadInput(f"{name} is a spreadsheet, and --quote is for text files.")
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as parts:
+            if sum(x.file_size for x in parts.infolist()) > _limit_unpacked(path):
+                raise _make_bomb_error(name, path)
+        copy = self._new_temporary_path()
+        export_sheet(name, path, copy, self.options.sheet, self.options.decimal)
+        return copy
+
+    def _unify_line_ends(self, path: Path) -> Path:
+        """Return a copy whose lines end in one way: DuckDB does not read several."""
+        copy, inside = self._new_temporary_path(), False
+        with (
+            path.open(encoding="utf-8", errors="surrogateescape", newline="") as text,
+            copy.open("w", encoding="utf-8", errors="surrogateescape", newline="") as out,
+        ):
+            for line in text:
+                inside ^= self.quoted and line.count('"') % 2 == 1
+                out.write(line if inside else line.rstrip("\r\n") + "\n")
+        return copy
 
     def convert_to_utf8(self, name: str, path: Path) -> Path:
         """Return the file, or a copy in UTF-8 if it is written in another encoding."""
@@ -315,7 +363,9 @@ class FileReader:
             f"compression='uncompressed', max_line_size={self.longest_line}, "
             f"buffer_size={2 * self.longest_line}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
-        rows_are_lines = not self.quoted or _rows_are_lines(path, self.longest_line)
+        rows_are_lines, ends = _scan_lines(path, self.longest_line, quoted=self.quoted)
+        if len(ends) > 1:
+            return self.describe_delimited(name, self._unify_line_ends(path), delimiter)
         sql = f"{sql}{'' if rows_are_lines else self._choose_threads(name, path, sql)})"
         columns = {column: f"c{k}" for k, column in enumerate(text.names)}
         source = FileSource(self.connection, name, sql, columns)
@@ -388,23 +438,35 @@ def read_cells(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bo
     return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=strict)  # type: ignore[arg-type] # one of two
 
 
-def _rows_are_lines(path: Path, longest_line: int) -> bool:
-    """Tell whether each row is one line that is not too long: no line break stands in quotes.
+def _scan_lines(path: Path, longest_line: int, *, quoted: bool) -> tuple[bool, set[str]]:
+    """Tell whether each row is one line that is not too long, and the ways in which rows end.
 
     A break is outside of quotes if the quotes before it are even in number.
     """
-    quotes = 0
+    quotes, rows_are_lines, ends = 0, True, set[str]()
     with path.open("rb") as file:
         while chunk := file.read(longest_line // 2):
+            chunk += file.read(1) if chunk.endswith(b"\r") else b""
             data = np.frombuffer(chunk, np.uint8)
             breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
-            if not len(breaks) and len(chunk) == longest_line // 2:
-                return False  # a line without end, or nearly so
-            marks = np.flatnonzero(data == ord('"'))
-            if ((quotes + np.searchsorted(marks, breaks)) % 2).any():
-                return False
-            quotes += len(marks)
-    return quotes % 2 == 0
+            rows_are_lines &= len(breaks) > 0 or len(chunk) < longest_line // 2
+            if quoted:
+                marks = np.flatnonzero(data == ord('"'))
+                outside = (quotes + np.searchsorted(marks, breaks)) % 2 == 0
+                rows_are_lines &= bool(outside.all())
+                breaks, quotes = breaks[outside], quotes + len(marks)
+            ends |= _find_line_ends(data, breaks)
+    return not quoted or (rows_are_lines and quotes % 2 == 0), ends
+
+
+def _find_line_ends(data: NDArray[np.uint8], breaks: NDArray[np.intp]) -> set[str]:
+    """Return the ways in which lines end, each of one break or of two that touch."""
+    kinds = data[breaks]
+    returns = kinds == ord("\r")
+    pairs = np.count_nonzero(returns[:-1] & ~returns[1:] & (np.diff(breaks) == 1))
+    count = np.count_nonzero(returns)
+    found = {"\r\n": pairs, "\r": count - pairs, "\n": len(kinds) - count - pairs}
+    return {end for end, times in found.items() if times}
 
 
 def detect_delimiter(lines: list[str], *, quoted: bool = True) -> str:
@@ -455,7 +517,26 @@ def detect_format(given: Path, path: Path) -> str:
         start = file.read(HEAD_BYTES)
     if start.startswith(PARQUET_MARK):
         return "parquet"
+    if start.startswith(SHEET_MARKS):
+        return "sheet"
     return "json" if start.lstrip(codecs.BOM_UTF8 + BLANK)[:1] in {b"{", b"["} else "csv"
+
+
+def _limit_unpacked(path: Path) -> int:
+    """Return how many bytes a packed file may hold: a few may stand for any number."""
+    return max(UNPACKED_BYTES, UNPACKED_RATIO * path.stat().st_size)
+
+
+def _make_bomb_error(name: str, path: Path) -> BadInput:
+    return BadInput(
+        f"{name} has {path.stat().st_size:,} bytes and unpacks to more than "
+        f"{_limit_unpacked(path):,}, as no usual table does. If it is one, unpack it first."
+    )
+
+
+def format_path(path: str) -> str:
+    r"""Return a path as text, bytes that are not UTF-8 as \xff."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _refuse_folder(path: Path) -> None:
@@ -467,11 +548,12 @@ def _refuse_folder(path: Path) -> None:
 
 def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:
     """Refuse a file that is named twice, and say why."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for name, path in files:
-        if path.resolve() in seen:
+        place = os.path.realpath(path)  # where links in a loop are no error
+        if place in seen:
             raise BadInput(f"{name} is named twice: {reason}.")
-        seen.add(path.resolve())
+        seen.add(place)
 
 
 def _list_partitions(folder: Path) -> list[str]:

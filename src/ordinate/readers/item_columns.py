@@ -10,7 +10,7 @@ import numpy as np
 from ordinate.errors import BadInput
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.file_formats import FileSource, Watch, open_sources
-from ordinate.readers.item_query import build_label_sql, resolve_column
+from ordinate.readers.item_query import build_label_sql, resolve_column, resolve_number
 from ordinate.readers.items import Array
 
 MOST_ROWS = 20_000_000  # rows that are taken into memory
@@ -113,15 +113,19 @@ def read_cells(sources: list[FileSource], names: Sequence[str]) -> dict[str, Any
     names = list(dict.fromkeys(names))
     number, text = "TRY_CAST({0} AS DOUBLE)", "nullif(CAST({0} AS VARCHAR), '')"
     strange = f"count(*) FILTER ({text} IS NOT NULL AND {number} IS NULL)"
-    columns = [{name: resolve_column(source, name) for name in names} for source in sources]
     texts: set[str] = set()
-    for source, cells in zip(sources, columns, strict=True):
-        counts = source.read(", ".join(map(strange.format, cells.values())))[0]
-        texts |= {name for name, count in zip(cells, counts, strict=True) if count}
-    forms = [text if x in texts else f"coalesce({number}, CAST('nan' AS DOUBLE))" for x in names]
+    for source in sources:
+        counts = source.read(", ".join(strange.format(resolve_number(source, x)) for x in names))[0]
+        texts |= {name for name, count in zip(names, counts, strict=True) if count}
+    number = f"coalesce({number}, CAST('nan' AS DOUBLE))"
     tables = []
-    for source, cells in zip(sources, columns, strict=True):
-        wanted = map(str.format, forms, cells.values())
+    for source in sources:
+        wanted = (
+            text.format(resolve_column(source, x))
+            if x in texts
+            else number.format(resolve_number(source, x))
+            for x in names
+        )
         tables.append(source.read_table(", ".join(f"{x} AS x{k}" for k, x in enumerate(wanted))))
     joined = {x: np.concatenate([y[f"x{k}"] for y in tables]) for k, x in enumerate(names)}
     return {name: x.tolist() if name in texts else x for name, x in joined.items()}

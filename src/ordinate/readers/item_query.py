@@ -219,6 +219,12 @@ def resolve_column(source: FileSource, column: str, others: Collection[str] = ()
     return source.columns[column]
 
 
+def resolve_number(source: FileSource, column: str, others: Collection[str] = ()) -> str:
+    """Return SQL for a column as numbers, however a flag says that they are written."""
+    sql = resolve_column(source, column, others)
+    return source.number_columns.get(column, sql)
+
+
 def select_columns(
     source: FileSource,
     columns: Mapping[str, str],
@@ -238,9 +244,10 @@ def build_role_sql(
     """Return SQL for a column: labels and subgroups as strings, numbers as they stand."""
     if role in labels and (role == CLUSTER or column in source.numbers):
         return build_label_sql(source, column)
-    sql = resolve_column(source, column)
+    if role not in labels and role != SUBGROUP:
+        return resolve_number(source, column)
     # Whoever encodes labels takes an empty one for missing; to ask each row takes a third longer.
-    return f"CAST({sql} AS VARCHAR)" if role in labels or role == SUBGROUP else sql
+    return f"CAST({resolve_column(source, column)} AS VARCHAR)"
 
 
 def build_label_sql(source: FileSource, column: str) -> str:

@@ -19,6 +19,7 @@ from ordinate.readers.items import (
     Row,
     is_wrong_weight,
 )
+from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
@@ -134,7 +135,7 @@ class RowLocator:
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
                 f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
-                "finite numbers of at least 0."
+                f"finite numbers of at least 0.{suggest_decimal(found)}"
             )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:

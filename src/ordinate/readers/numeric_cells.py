@@ -17,6 +17,7 @@ from ordinate.readers.items import (
     is_wrong_weight,
 )
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     check_missing_policy,
@@ -121,8 +122,8 @@ class NumericCells(RowLocator):
             raise BadValues(
                 f"The {ROLE_TITLES[role]} ({place} of column {self._get_title(role)!r}) is "
                 f"{shorten(str(found))}, which is no finite number"
-                f"{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave the cell empty and "
-                f"the item out with {DROP_HINT}."
+                f"{INFINITE_BOUND_HINTS.get(role, '')}.{suggest_decimal(found)} Correct it, or "
+                f"leave the cell empty and the item out with {DROP_HINT}."
             )
 
     def _refuse_missing(self, counts: Mapping[str, int]) -> None:

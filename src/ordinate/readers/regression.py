@@ -143,10 +143,18 @@ def _plan_queries(
     further = {} if columns.order is None else {MOMENT: columns.order}
     names: dict[str, Any] = {"usual_names": USUAL_NUMBER_NAMES, "contents": SIDE_TITLES}
     planner = QueryPlanner(reader, gold_files, files, columns, further, **names)
-    # NaN is no missing number here.
+    # NaN is no missing number here, and where files are joined, numbers are what labels are.
     sides = {planner.gold, planner.predicted}
     planner.gold_files, planner.files = (
-        [replace(x, numbers=x.numbers - sides) for x in sources] for sources in (gold_files, files)
+        [
+            replace(
+                x,
+                numbers=x.numbers - sides,
+                columns=x.columns | {y: x.number_columns[y] for y in sides & {*x.number_columns}},
+            )
+            for x in sources
+        ]
+        for sources in (gold_files, files)
     )
     if not gold_files:
         planner.roles |= {FILE_SIDES[TARGET]: planner.gold, FILE_SIDES[GUESS]: planner.predicted}

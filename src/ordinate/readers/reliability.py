@@ -20,6 +20,7 @@ from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
 from ordinate.readers.items import GOLD, IN_PREDICTED, WEIGHT, Table
 from ordinate.readers.label_cells import LabelSpelling
+from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
@@ -94,7 +95,7 @@ def refuse_text_cells(connection: Connection, rows: ItemQuery, names: Sequence[s
         text, name = next(x for x in zip(found, names, strict=True) if x[0] is not None)
         raise BadProbabilities(
             f"{rows.name}: the probability {shorten(text)} ({place} of column {name!r}) is not a "
-            "number. Write it like 0.7."
+            f"number. Write it like 0.7.{suggest_decimal(text)}"
         )
 
 

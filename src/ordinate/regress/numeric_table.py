@@ -13,17 +13,12 @@ from ordinate.readers.columns import FileOptions
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_columns import read_labels
-from ordinate.readers.item_query import resolve_column
+from ordinate.readers.item_query import resolve_number
+from ordinate.readers.number_spelling import WRITTEN_PATTERN, suggest_decimal
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
 COLUMNS_SHOWN = 5  # names that an error lists
-# Numbers as people write them, and as no reader takes them: 3,1 or 1,234.5 or 1 234 or 3.1 %.
-SPACE_PATTERN = r" \x{A0}\x{202F}"  # plain, and two that break no line
-WRITTEN_NUMBER_PATTERN = (
-    rf"[-+\x{{2212}}]?((\d{{1,3}}([.,'\x{{2019}}{SPACE_PATTERN}]\d{{3}})+|\d+)([.,]\d*)?|[.,]\d+)"
-    rf"([eE][-+]?\d+)?[{SPACE_PATTERN}]?%?"
-)
 ADVICE = "Nothing is filled in: mend the row, or leave out the row or the column."
 
 
@@ -49,18 +44,18 @@ def read_numeric_table(
     names: Sequence[str] | None = None,
     *,
     label: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
     most_cells: int = MOST_CELLS,
     columns_per_query: int = COLUMNS_PER_QUERY,
+    **files: Any,
 ) -> NumericTable:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
     Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
     none is an error, with its row. A column of numbers such as 3,1 or 1,234.5 or 3.1% is an error,
-    too: it is neither guessed what they mean, nor is the column left out without a word.
+    too, unless `files` say how they are written: it is neither guessed what they mean, nor is the
+    column left out without a word.
     """
-    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding)) as reader:
+    with open_sources(FileOptions(**files)) as reader:
         source = describe_single_file(reader, path)
         named = [c for c in source.columns if c != label] if names is None else list(names)
         n = source.count_rows()
@@ -87,7 +82,7 @@ class _NumericTableReader:
     def __init__(self, source: FileSource, names: list[str], columns_per_query: int) -> None:
         self.source, self.columns_per_query = source, columns_per_query
         self.cells = {  # SQL for strings, NULL where a cell is empty
-            name: f"nullif(CAST({resolve_column(source, name, names)} AS VARCHAR), '')"
+            name: f"nullif(CAST({resolve_number(source, name, names)} AS VARCHAR), '')"
             for name in names
         }
         self.numbers: dict[str, str] = {}
@@ -126,12 +121,12 @@ class _NumericTableReader:
         which = ", ".join(map(shorten, list(self.written)[:COLUMNS_SHOWN]))
         further = len(self.written) - COLUMNS_SHOWN
         more = f" and {further} more" if further > 0 else ""
-        cell = shorten(next(iter(self.written.values())))
+        cell = next(iter(self.written.values()))
         instead = "" if named else " Or name the columns to use with --features."
+        advice = suggest_decimal(cell) or " Write them without signs and separators, as in 1234.5."
         raise BadInput(
-            f"{self.source.name}: numbers in {which}{more} are written as {cell} is, which is not "
-            "read. Write a point for a decimal comma, no separators of thousands and no percent "
-            f"signs, as in 1234.5.{instead}"
+            f"{self.source.name}: numbers in {which}{more} are written as {shorten(cell)} is, "
+            f"which is not read.{advice}{instead}"
         )
 
     def refuse_texts(self) -> None:
@@ -168,7 +163,7 @@ class _NumericTableReader:
 
 def _build_counts_sql(cell: str) -> str:
     number = f"TRY_CAST({cell} AS DOUBLE)"
-    pattern = quote_literal(WRITTEN_NUMBER_PATTERN)
+    pattern = quote_literal(WRITTEN_PATTERN)
     written = f"FILTER ({number} IS NULL AND regexp_full_match(trim({cell}), {pattern}))"
     logical = f"FILTER (lower({cell}) IN ('true', 'false'))"
     counts = (f"count({number})", f"count(*) {logical}", f"count({cell})", f"count(*) {written}")

@@ -69,10 +69,12 @@ def load_table(
     *,
     features: Sequence[str] | None = None,
     group_column: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **files: Any,
 ) -> Table:
     """Return a table as it is, or that of a file or a data frame (pandas, Polars, Arrow).
+
+    `files` say how a text file is written, as delimiter=";" and decimal="," do, or which sheet of a
+    spreadsheet it is.
 
     >>> frame = {"x": np.arange(12.0), "y": np.arange(12.0) ** 2}
     >>> load_table(frame, "y").names
@@ -82,14 +84,7 @@ def load_table(
         return data
     if target is None:
         raise BadInput("Which column is to be predicted? Name it: target.")
-    read = partial(
-        read_table,
-        target=target,
-        features=features,
-        group=group_column,
-        delimiter=delimiter,
-        encoding=encoding,
-    )
+    read = partial(read_table, target=target, features=features, group=group_column, **files)
     if isinstance(data, str | Path):
         return read(str(data))
     with write_frame(data) as path:
@@ -102,8 +97,7 @@ def read_table(
     *,
     features: Sequence[str] | None = None,
     group: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **files: Any,
 ) -> Table:
     """Read a table from CSV or Parquet; features are all columns of numbers, unless named.
 
@@ -113,7 +107,7 @@ def read_table(
     (('carbons', 'temperature', 'pressure'), 600)
     """
     _check_names(target, features, group)
-    read = partial(read_numeric_table, path, label=group, delimiter=delimiter, encoding=encoding)
+    read = partial(read_numeric_table, path, label=group, **files)
     chosen = None if features is None else [*features, target]
     found = read(chosen)
     if target not in found.names:  # no numbers, or not there at all, which this says
@@ -137,19 +131,12 @@ def read_table(
     )
 
 
-def read_features(
-    data: Any,
-    names: Sequence[str],
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> Floats:
+def read_features(data: Any, names: Sequence[str], **files: Any) -> Floats:
     """Return the features [N, d] of rows to predict, of a file or a data frame, in this order."""
     if not isinstance(data, str | Path):
         with write_frame(data) as path:
             return read_features(path, names)
-    read = read_numeric_table(str(data), list(names), delimiter=delimiter, encoding=encoding)
-    return read.matrix
+    return read_numeric_table(str(data), list(names), **files).matrix
 
 
 def make_table(

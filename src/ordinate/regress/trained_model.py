@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,10 +222,13 @@ def predict_regression(
     *,
     model: str | None = None,
     alpha: float | None = None,
+    decimal: Literal[",", "."] | None = None,
+    sheet: str | None = None,
 ) -> Predictions:
     """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
 
     `model` is its name, or how that alone begins. Intervals leave out a share `alpha` of targets.
+    A text file may have numbers with a `decimal` comma, and a spreadsheet has a `sheet`.
 
     >>> from ordinate.examples import locate_example
     >>> from ordinate.regress import tune_regression
@@ -239,7 +242,7 @@ def predict_regression(
         check_alpha(alpha)
     home = folder.folder if isinstance(folder, TuningResult) else folder
     tuned = load_regression_model(home, model)
-    return tuned.predict(read_features(data, tuned.features), alpha)
+    return tuned.predict(read_features(data, tuned.features, decimal=decimal, sheet=sheet), alpha)
 
 
 def load_regression_model(root: Path | str, name: str | None = None) -> RegressionModel:

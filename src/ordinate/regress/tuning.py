@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import TEST, TRAINING
@@ -51,12 +51,15 @@ def tune_regression(
     folder: Path | str | None = None,
     split: Split | None = None,
     settings: Settings | None = None,
+    decimal: Literal[",", "."] | None = None,
+    sheet: str | None = None,
     progress: ProgressCallback = ignore_progress,
     **options: Any,
 ) -> TuningResult:
     """Find the best regression model of a table: a file, a data frame, or a `Table`.
 
-    `target` is the column to predict; `options` are the settings of `ordinate.regress.Settings`.
+    `target` is the column to predict; a text file may have numbers with a `decimal` comma, and a
+    spreadsheet has a `sheet`. `options` are the settings of `ordinate.regress.Settings`.
     Models and results are saved in `folder`; without one, in a temporary folder, `result.folder`,
     that goes with the result.
 
@@ -68,7 +71,8 @@ def tune_regression(
     ('poly_ridge', 'kg/m³')
     """
     chosen = Settings.of(settings, options)
-    table = load_table(data, target, features=features, group_column=group_column)
+    named: dict[str, Any] = {"features": features, "group_column": group_column}
+    table = load_table(data, target, **named, decimal=decimal, sheet=sheet)
     with keep_or_make_folder(folder) as (root, keep):
         result = tune_table(table, root, chosen, split=split, unit=unit, progress=progress)
         return keep(result)

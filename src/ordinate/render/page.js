@@ -235,8 +235,6 @@ function prepareFigures(root) {
 // --- tables -------------------------------------------------------------------------------------
 
 const LEADING_NUMBER = /^[<>]?\s*[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?/i;
-const NUMBER = String.raw`[-+]?(?:(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)`;
-const HARMLESS = new RegExp(String.raw`^${NUMBER}(?: to ${NUMBER})?(?: \([\w .+-]+\))?(?: \w+)?$`, "i");
 const FEWEST_FILTERED = 8; // rows
 
 function readNumber(text) {
@@ -244,11 +242,8 @@ function readNumber(text) {
   return found ? Number(found[0].replace(/[<>,\s]/g, "")) : NaN;
 }
 
-// What a spreadsheet would take for a formula is kept a text, as in csv_records.py.
 function writeField(text) {
-  const formula = /^[=+\-@\t\r]/.test(text) && !HARMLESS.test(text);
-  const field = formula ? `'${text}` : text;
-  return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function writeTable(table) {

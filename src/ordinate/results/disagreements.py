@@ -3,12 +3,7 @@
 from pathlib import Path
 
 from ordinate.readers.confusion import ConfusionReader
-from ordinate.readers.duckdb_connection import (
-    Connection,
-    quote_identifier,
-    quote_literal,
-    read_rows,
-)
+from ordinate.readers.duckdb_connection import quote_identifier, quote_literal, read_rows
 from ordinate.readers.item_query import FileItems, ItemQuery, make_names_distinct
 from ordinate.readers.items import GOLD, PREDICTED
 from ordinate.scale import Scale
@@ -23,7 +18,6 @@ COPY_FORMATS = {  # by suffix; anything else is CSV
 }
 CSV_FORMAT = "csv, HEADER"
 OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
-FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes for a command
 
 
 def write_disagreements(
@@ -41,12 +35,12 @@ def write_disagreements(
         + ("NULL" if predicted is None else quote_literal(predicted))
         for gold, predicted in unanswered
     ]
-    connection, form = items.connection, COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
-    selections = [
-        _build_selection_sql(connection, part, steps, silent, form) for part in items.parts
-    ]
-    query = " UNION ALL BY NAME ".join(selections)
-    read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
+    form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
+    query = " UNION ALL BY NAME ".join(
+        _build_selection_sql(part, steps, silent) for part in items.parts
+    )
+    copy = f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})"
+    read_rows(items.connection, copy, str(out))
 
 
 def _list_disagreements(
@@ -66,26 +60,12 @@ def _list_disagreements(
     return sorted(wrong), unanswered
 
 
-def _build_selection_sql(
-    connection: Connection, part: ItemQuery, steps: str, silent: list[str], form: str
-) -> str:
-    types = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
-    selected = []
-    for index, name in enumerate(make_names_distinct(*part.own, OFF_BY_COLUMN)):
-        sql = f"o{index}" if index < len(part.own) else "steps"
-        if form.startswith("csv") and types.get(sql) == "VARCHAR":
-            sql = _escape_formula_sql(sql)
-        risky = form.startswith("csv") and name.startswith(tuple(FORMULA_CHARACTERS))
-        safe = f"'{name}" if risky else name
-        selected.append(f"{sql} AS {quote_identifier(safe)}")
+def _build_selection_sql(part: ItemQuery, steps: str, silent: list[str]) -> str:
+    own = (*(f"o{k}" for k in range(len(part.own))), "steps")
+    names = make_names_distinct(*part.own, OFF_BY_COLUMN)
+    selected = (f"{x} AS {quote_identifier(name)}" for x, name in zip(own, names, strict=True))
     condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
     return (
         f"SELECT {', '.join(selected)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
         f"WHERE in_gold AND ({condition})"
     )
-
-
-def _escape_formula_sql(column: str) -> str:
-    """Return SQL for a string that a spreadsheet shows and does not run."""
-    formula = f"regexp_matches({column}, '^[=+@\\t\\r-]') AND TRY_CAST({column} AS DOUBLE) IS NULL"
-    return f"CASE WHEN {formula} THEN '''' || {column} ELSE {column} END"
