@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     add_flags(parser, DataColumns)
     add("--scale", help=SCALE_HELP)
     add_flags(parser, IntervalOptions, ("seed",))
-    parser.set_defaults(run=run, resumes=True)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
