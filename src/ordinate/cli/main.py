@@ -206,6 +206,6 @@ def _occupy_closed_streams() -> None:
     for name, flag in flags.items():
         if getattr(sys, name) is None:
             handle = os.open(os.devnull, flag)
-            os.set_inheritable(handle, True)
+            os.set_inheritable(handle, True)  # noqa: FBT003 - it takes no keyword
             mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(handle, mode, closefd=False))  # noqa: SIM115,PTH123 - it stays
+            setattr(sys, name, open(handle, mode, closefd=False))  # noqa: SIM115 - it stays

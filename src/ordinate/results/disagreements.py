@@ -5,9 +5,11 @@ from pathlib import Path
 from ordinate.readers.confusion import ConfusionReader
 from ordinate.readers.duckdb_connection import (
     Connection,
+    copy_to_file,
     quote_identifier,
     quote_literal,
     read_rows,
+    run_query,
 )
 from ordinate.readers.item_query import FileItems, ItemQuery, make_names_distinct
 from ordinate.readers.items import GOLD, PREDICTED
@@ -46,7 +48,7 @@ def write_disagreements(
         _build_selection_sql(connection, part, steps, silent, form) for part in items.parts
     ]
     query = " UNION ALL BY NAME ".join(selections)
-    read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
+    run_query(lambda: copy_to_file(connection, query, out, form), str(out))
 
 
 def _list_disagreements(
