@@ -1,5 +1,6 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
+import errno
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
     "UnknownMetric",
 ]
 
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of a file that cannot grow
 LONGEST_VALUE = 300  # letters of a value that an error repeats
 PASSWORD_AT_HOST = re.compile(  # not so C:/ann@host.csv, nor what stands behind a folder
     r"^([^:]*://[^:]*|(?=[^:]*//)[^:]*|(?![a-z]:[/\\])[^:/\\]*):(.*)@", re.IGNORECASE | re.DOTALL

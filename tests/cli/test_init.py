@@ -1,5 +1,6 @@
 """`ordinate init`: a folder to begin with, whole however often it is stopped, over no other."""
 
+import contextlib
 import csv
 import re
 import sys
@@ -111,10 +112,24 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
-def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, whole, after):
+def test_a_partial_folder_goes_away_when_it_is_interrupted(tmp_path, monkeypatch, after):
+    _stop_after(monkeypatch, after)
+    assert run("init", tmp_path / "other" / "stopped").code == 130
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_was_there_before_an_interrupt_stays(tmp_path, monkeypatch):
+    _stop_after(monkeypatch, 4)
+    assert run("init", tmp_path).code == 130
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
+def test_a_killed_run_is_taken_up(tmp_path, monkeypatch, whole, after):
     stopped = tmp_path / "stopped"
     with monkeypatch.context() as patch:
         _stop_after(patch, after)
+        patch.setattr(new_experiment, "_remove_unfinished", lambda *_: contextlib.nullcontext())
         assert run("init", stopped).code == 130
     (stopped / "ml-test-data").mkdir(parents=True, exist_ok=True)
     (stopped / "ml-test-data" / ".ordinate-0123.csv").write_text("half")

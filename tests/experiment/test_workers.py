@@ -204,10 +204,11 @@ def test_workers_end_by_themselves_when_their_coordinator_is_killed():
     assert all(map(_gone, pids))
 
 
-def test_an_interrupt_ends_the_work_and_the_workers_at_once():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_the_work_and_the_workers_at_once(number):
     script = (
         "import signal, sys; sys.path.insert(0, sys.argv[1])\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"signal.signal({int(number)}, signal.default_int_handler)\n"
         "import worker_tasks as own\n"
         "from ordinate.experiment.workers import WorkerPool\n"
         "try:\n"
@@ -222,7 +223,7 @@ def test_an_interrupt_ends_the_work_and_the_workers_at_once():
     running = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(command, **running) as coordinator:
         pids = [int(word) for word in coordinator.stdout.readline().split()]
-        os.killpg(coordinator.pid, signal.SIGINT)  # as a terminal does, to all of them
+        os.killpg(coordinator.pid, number)  # as a terminal does, to all of them
         assert coordinator.stdout.read() == "interrupted\n"
     assert len(pids) == 2
     assert not any(map(_alive, pids))

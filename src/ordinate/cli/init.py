@@ -59,7 +59,7 @@ def add_to(commands: Any) -> None:
     add_flags(parser, Lexical)
     add("--scale", help=SCALE_HELP)
     add_flags(parser, IntervalOptions, ("seed",))
-    parser.set_defaults(run=run, resumes=True)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

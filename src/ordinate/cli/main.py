@@ -1,19 +1,32 @@
 """The command `ordinate`: parsing, exit codes, and one message for each error."""
 
 import argparse
+import errno
 import io
 import os
 import re
+import signal
 import sys
-from collections.abc import Collection
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from ordinate import __version__
 from ordinate.cli import completion, options
-from ordinate.errors import OrdinateError, hide_passwords, replace_control_characters
+from ordinate.errors import (
+    NO_ROOM,
+    OrdinateError,
+    hide_passwords,
+    replace_control_characters,
+    shorten,
+)
 
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
+BAD_INPUT, SIGNALLED, BROKEN_PIPE = 2, 128, 141  # as shells number them
+# What ends a command in good order; Windows has no SIGHUP.
+STOPS = [getattr(signal, x) for x in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, x)]
+UNWRITTEN = {*NO_ROOM, errno.EIO, errno.EBADF}
 # Each in a module of its name, which is imported when the command is asked for.
 COMMANDS = {
     "evaluate": "evaluate predicted levels, or their probabilities, against gold levels",
@@ -76,6 +89,10 @@ class CommandParser(argparse.ArgumentParser):
         said = hide_passwords(message, self.words)
         self.exit(BAD_INPUT, f"{self.prog}: {said} (see {self.prog} --help)\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help, which argparse itself drops without a word where it cannot be written."""
+        (file or sys.stderr).write(message)
+
 
 def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
     """Return the parser of all commands; those that are not asked for `whole` have no flags."""
@@ -98,28 +115,100 @@ def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115,PTH123 - closed by the caller
+    _occupy_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a character
     words = sys.argv[1:] if arguments is None else arguments
     if THREADED & {*words[:1]} and "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # is read when NumPy is imported
-    parsed = argparse.Namespace()
+    parsed, stopped = argparse.Namespace(), list[int]()
     try:
-        parsed = build_parser(words[:1]).parse_args(words)
-        options.load_metric_files(getattr(parsed, "load", ()))
-        code: int = parsed.run(parsed)
-        sys.stdout.flush()
-    except OrdinateError as problem:
-        said = hide_passwords(str(problem), words)
-        print(f"ordinate: {replace_control_characters(said)}", file=sys.stderr)
+        with _hear_stops(stopped), _write_all(sys.stdout):
+            parsed = build_parser(words[:1]).parse_args(words)
+            options.load_metric_files(getattr(parsed, "load", ()))
+            code: int = parsed.run(parsed)
+    except BaseException as problem:
+        if stopped or isinstance(problem, KeyboardInterrupt):  # an engine may make it another error
+            more = " The same command goes on." if getattr(parsed, "resumes", False) else ""
+            _tell(f"Interrupted.{more}")
+            return SIGNALLED + (*stopped, signal.SIGINT)[0]
+        if isinstance(problem, BrokenPipeError):  # the reader has seen enough, as `head` has
+            return BROKEN_PIPE
+        if not isinstance(problem, OrdinateError | OSError):
+            raise
+        said = hide_passwords(_describe_problem(problem), words)
+        _tell(f"ordinate: {replace_control_characters(said)}")
         return BAD_INPUT
-    except KeyboardInterrupt:
-        more = " The same command goes on." if getattr(parsed, "resumes", False) else ""
-        print(f"Interrupted.{more}", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader has seen enough, as in `ordinate … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
     return code
+
+
+def _describe_problem(problem: OrdinateError | OSError) -> str:
+    """Return what went wrong; what has no name and cannot be written is standard output."""
+    if isinstance(problem, OrdinateError):
+        return str(problem)
+    reason = problem.strerror or str(problem)
+    if problem.filename is None and problem.errno not in UNWRITTEN:
+        return f"{reason}."
+    name = "Standard output" if problem.filename is None else shorten(str(problem.filename))
+    return f"{name} cannot be used: {reason}."
+
+
+def _tell(text: str) -> None:
+    with suppress(OSError), _write_all(sys.stderr):  # if nobody can be told, the exit code says it
+        sys.stderr.write(f"{text}\n")
+
+
+# --- what is around a command --------------------------------------------------------------------
+
+
+@contextmanager
+def _hear_stops(stopped: list[int]) -> Iterator[None]:
+    """Let every signal that asks to stop interrupt as Ctrl-C does, so that all is cleaned up.
+
+    What is ignored, as by nohup, stays so. While all is cleaned up, another Ctrl-C alone is heard.
+    """
+
+    def stop(number: int, _: object) -> None:
+        stopped.append(number)
+        for other in before:
+            signal.signal(
+                other, signal.default_int_handler if other == signal.SIGINT else signal.SIG_IGN
+            )
+        raise KeyboardInterrupt
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # no other one may ask for signals
+        before = {x: signal.getsignal(x) for x in STOPS if signal.getsignal(x) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@contextmanager
+def _write_all(stream: TextIO) -> Iterator[None]:
+    """Write all of a stream; what cannot be written is not tried again when Python ends."""
+    try:
+        try:
+            yield
+        finally:
+            stream.flush()
+    except OSError:
+        with suppress(OSError):  # a stream of a test has no handle
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise
+
+
+def _occupy_closed_streams() -> None:
+    """Give closed streams a handle, lest a file gets theirs; what a result needs of them fails."""
+    flags = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for name, flag in flags.items():
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, flag)
+            os.set_inheritable(handle, True)  # noqa: FBT003 - it takes no keyword
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(handle, mode, closefd=False))  # noqa: SIM115 - it stays

@@ -15,9 +15,9 @@ from ordinate.errors import BadInput, OrdinateError
 from ordinate.readers.duckdb_connection import (
     Connection,
     connect,
+    copy_to_file,
     extract_reason,
     import_duckdb,
-    quote_literal,
 )
 
 FLAG = re.compile(r"(?<![\w-])--((?:label|text|id|group)-column|scale|test)\b")
@@ -59,7 +59,7 @@ def save_frame(frame: Any, path: Path, connection: "Connection | None" = None) -
     try:
         columns = _make_arrays(frame) if isinstance(frame, Mapping) else frame
         connection.register("frame", columns)
-        connection.execute(f"COPY frame TO {quote_literal(str(path))} (FORMAT parquet)")
+        copy_to_file(connection, "FROM frame", path)
     except (import_duckdb().Error, TypeError, ValueError, RuntimeError) as problem:
         reason = extract_reason(str(problem))
         unknown = isinstance(problem, RuntimeError) or "replacement scan" in reason

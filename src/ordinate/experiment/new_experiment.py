@@ -5,7 +5,8 @@ import io
 import math
 import re
 import tempfile
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,9 @@ def lay_out_experiment(
 
     `train` and `test` are files or data frames (of pandas, Polars or Arrow). Without `test`, about
     a fifth of the training data is set aside for it: as much of each level, and groups whole.
-    `extract` makes the feature sets. What was stopped goes on; a used folder is refused, unless it
-    may be one that was laid out from the same data `again`, with what came of them.
+    `extract` makes the feature sets. A folder that is not finished goes away, and what a killed run
+    left is taken up; a used folder is refused, unless it may be one that was laid out from the same
+    data `again`, with what came of them.
     """
     check_integer("seed", seed, 0)
     given, home = columns or DataColumns(), Path(root)
@@ -90,15 +92,15 @@ def lay_out_experiment(
                 contents, source, scale = _take_data(train, test, given, scale, seed, Path(folder))
         given = replace(given, delimiter=None, encoding=None)
     _refuse_used_folder(home, contents, again=again)
-    for name, content in contents.items():
-        (home / name).parent.mkdir(parents=True, exist_ok=True)
-        with replace_file(home / name) as temporary:
-            temporary.write_bytes(content)
-    _write_settings(home, given, scale)
-    experiment = Experiment.open(home)
-    extract(experiment)
-    # Last: without it, the folder is not finished.
-    write_text(home / README, README_TEXT.format(source=source))
+    with _remove_unfinished(home, contents):
+        for name, content in contents.items():
+            with replace_file(home / name) as temporary:
+                temporary.write_bytes(content)
+        _write_settings(home, given, scale)
+        experiment = Experiment.open(home)
+        extract(experiment)
+        # Last: without it, the folder is not finished.
+        write_text(home / README, README_TEXT.format(source=source))
     return experiment
 
 
@@ -314,6 +316,22 @@ def _refuse_used_folder(root: Path, contents: Mapping[str, bytes], *, again: boo
             f"{shorten(str(root))} is not empty: it holds {shown}. Nothing was written. Name a new "
             "or empty folder."
         )
+
+
+@contextmanager
+def _remove_unfinished(root: Path, contents: Mapping[str, bytes]) -> Iterator[None]:
+    """Remove what was laid out, and no more, if it does not come to its end."""
+    finished = (root / README).exists()
+    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    try:
+        yield
+    except BaseException:
+        if not finished:
+            found = sorted(root.rglob("*"), reverse=True)  # what is in a folder comes before it
+            for path in [x for x in found if _is_ours(x, root, contents)] + missing:
+                with suppress(OSError):  # something else is in the folder
+                    path.rmdir() if path.is_dir() else path.unlink()
+        raise
 
 
 def _is_ours(path: Path, root: Path, contents: Mapping[str, bytes]) -> bool:

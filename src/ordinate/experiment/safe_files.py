@@ -15,6 +15,7 @@ from ordinate.render.atomic_files import (
     UNLOCKED_PREFIX,
     make_temporary_path,
     replace_file,
+    report_full_disk,
     report_write_errors,
     sync_to_disk,
 )
@@ -63,7 +64,8 @@ def _make_folder_beside(path: Path, prefix: str) -> Iterator[Path]:
     try:
         with report_write_errors(path):
             temporary.mkdir()
-        yield temporary
+        with report_full_disk(path):
+            yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

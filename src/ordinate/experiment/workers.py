@@ -257,7 +257,9 @@ class _WorkerProcess:
 
 def serve() -> None:
     """Run tasks until the process that sends them closes the pipe, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it decides
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the process that started it decides
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     messages = os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)  # what a library prints is no answer

@@ -11,7 +11,7 @@ import numpy as np
 
 from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.feature_files import IDS_FILE, NAMES_FILE, READ_ERRORS
-from ordinate.readers.duckdb_connection import connect, quote_literal
+from ordinate.readers.duckdb_connection import connect, copy_to_file
 from ordinate.render.atomic_files import replace_file
 
 SPARSE_FILE, DENSE_FILE = "features.npz", "features.parquet"
@@ -160,7 +160,7 @@ def _write_parquet(
         columns[name] = np.ascontiguousarray(matrix[:, k])
     with connect() as connection:
         connection.register("features", columns)
-        connection.execute(f"COPY features TO {quote_literal(str(path))} (FORMAT parquet)")
+        copy_to_file(connection, "FROM features", path)
 
 
 def check_rows(rows: Any, n: int, names: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The connection to DuckDB, the engine that reads files: queries, quoting, and plain errors."""
 
+import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile
+from ordinate.errors import NO_ROOM, BadFile
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,13 +86,25 @@ def quote_literal(text: str) -> str:
 
 def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
     """Return the rows of a query on a file."""
-    return _run_query(lambda: connection.execute(query).fetchall(), name)
+    return run_query(lambda: connection.execute(query).fetchall(), name)
 
 
 def read_table(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a query on a file; missing values are None, in arrays of objects."""
-    found = _run_query(lambda: connection.execute(query).fetchnumpy(), name)
+    found = run_query(lambda: connection.execute(query).fetchnumpy(), name)
     return {name: _fill_missing(np.ma.asarray(column)) for name, column in found.items()}
+
+
+def copy_to_file(connection: Connection, query: str, path: Path, form: str = "parquet") -> None:
+    """Write the rows of a query into a file that is there: whoever calls replaces it when whole."""
+    target = quote_literal(str(path))
+    try:
+        connection.execute(f"COPY ({query}) TO {target} (FORMAT {form}, USE_TMP_FILE false)")
+    except import_duckdb().IOException as problem:
+        for number in NO_ROOM:  # the engine has no other way to tell it
+            if os.strerror(number) in str(problem):
+                raise OSError(number, os.strerror(number)) from None
+        raise
 
 
 def _fill_missing(column: Any) -> NDArray[Any]:
@@ -102,7 +115,7 @@ def _fill_missing(column: Any) -> NDArray[Any]:
     return cells
 
 
-def _run_query(execute: Callable[[], T], name: str) -> T:
+def run_query(execute: Callable[[], T], name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:
         return execute()

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadFile, BadInput, hide_password, shorten, suggest_names
+from ordinate.errors import NO_ROOM, BadFile, BadInput, hide_password, shorten, suggest_names
 from ordinate.readers.column_names import refuse_duplicate_columns
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
@@ -181,7 +181,8 @@ class FileReader:
     def find_files(self, text: str) -> list[NamedFile]:
         """Return the files of a name or a pattern, by what people call them."""
         if text == "-":
-            return [("standard input", self._copy_stream(sys.stdin.buffer))]
+            with _report_read_errors("standard input"):
+                return [("standard input", self._copy_stream(sys.stdin.buffer))]
         try:
             if Path(text).is_dir() and self.options.hive:
                 matches = _list_partitions(Path(text))
@@ -235,7 +236,7 @@ class FileReader:
 
     def resolve_file(self, name: str, path: Path) -> Path:
         """Return a path that DuckDB reads as it stands: no pipe, no pattern, and not packed."""
-        try:
+        with _report_read_errors(name):
             _refuse_folder(path)
             if not path.is_file():
                 with path.open("rb") as stream:
@@ -244,8 +245,6 @@ class FileReader:
                 start = file.read(len(ZSTD_MARK))
             if start.startswith(GZIP_MARK):
                 path = self._unpack(name, path)
-        except OSError as problem:
-            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
         if start == ZSTD_MARK:
             raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
         if not path.stat().st_size:
@@ -308,6 +307,7 @@ class FileReader:
         copy = self._new_temporary_path()
         try:
             with (
+                _report_read_errors(name),
                 path.open(encoding=known.name, newline="") as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
@@ -537,6 +537,17 @@ def _make_bomb_error(name: str, path: Path) -> BadInput:
 def format_path(path: str) -> str:
     r"""Return a path as text, bytes that are not UTF-8 as \xff."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _report_read_errors(name: str) -> Iterator[None]:
+    """Say in words why a file cannot be read, or its copy not be written."""
+    try:
+        yield
+    except OSError as problem:
+        where = f" in {tempfile.gettempdir()}; TMPDIR names another folder"
+        reason = f"{problem.strerror}{where if problem.errno in NO_ROOM else ''}"
+        raise BadInput(f"{name} cannot be read: {reason}.") from None
 
 
 def _refuse_folder(path: Path) -> None:

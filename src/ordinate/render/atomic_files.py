@@ -5,10 +5,10 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ordinate.errors import BadOutput, shorten
+from ordinate.errors import NO_ROOM, BadOutput, shorten
 
 TEMPORARY_PREFIX = (
     ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
@@ -38,13 +38,15 @@ def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path
     try:
         with report_write_errors(path):
             temporary.touch(exist_ok=False)
-        yield temporary
+        with report_full_disk(path):
+            yield temporary
         with report_write_errors(path):
             sync_to_disk(temporary)
             temporary.replace(path)
             sync_to_disk(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that cannot be written, of which more is said already
+            temporary.unlink()
 
 
 @contextmanager
@@ -87,6 +89,18 @@ def report_write_errors(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as problem:  # a path with a NUL is a ValueError
         reason = getattr(problem, "strerror", None) or problem
         raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
+
+
+@contextmanager
+def report_full_disk(path: Path) -> Iterator[None]:
+    """Say which output could not be written to its end; whatever else goes wrong is passed on."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in NO_ROOM:
+            raise
+        with report_write_errors(path):
+            raise
 
 
 def sync_to_disk(path: Path) -> None:

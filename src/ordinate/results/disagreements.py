@@ -3,7 +3,12 @@
 from pathlib import Path
 
 from ordinate.readers.confusion import ConfusionReader
-from ordinate.readers.duckdb_connection import quote_identifier, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import (
+    copy_to_file,
+    quote_identifier,
+    quote_literal,
+    run_query,
+)
 from ordinate.readers.item_query import FileItems, ItemQuery, make_names_distinct
 from ordinate.readers.items import GOLD, PREDICTED
 from ordinate.scale import Scale
@@ -35,12 +40,10 @@ def write_disagreements(
         + ("NULL" if predicted is None else quote_literal(predicted))
         for gold, predicted in unanswered
     ]
-    form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
-    query = " UNION ALL BY NAME ".join(
-        _build_selection_sql(part, steps, silent) for part in items.parts
-    )
-    copy = f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})"
-    read_rows(items.connection, copy, str(out))
+    connection, form = items.connection, COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
+    selections = [_build_selection_sql(part, steps, silent) for part in items.parts]
+    query = " UNION ALL BY NAME ".join(selections)
+    run_query(lambda: copy_to_file(connection, query, out, form), str(out))
 
 
 def _list_disagreements(

@@ -26,6 +26,7 @@ from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_block
 if TYPE_CHECKING:
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
+    from ordinate.summaries import ConfusionMatrix
 
 CONSTANT_WORDS = {
     "better": "better than",
@@ -335,7 +336,7 @@ def _list_proximities(result: "Evaluation") -> list[Block]:
     return [Document("", details=(make_proximity_grid(matrix),))]
 
 
-def make_proximity_grid(matrix: ConfusionMatrix) -> Grid:
+def make_proximity_grid(matrix: "ConfusionMatrix") -> Grid:
     """Return what CEM counts an answer for each gold level, in bits."""
     names = matrix.scale.names
     rows = zip(names, matrix.proximities().tolist(), strict=True)

@@ -13,7 +13,7 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.metrics.references import REFERENCES
-from ordinate.render import Document, Grid
+from ordinate.render import Block, Document, Grid
 from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record, Result
 from ordinate.results.evaluation_text import make_proximity_grid
@@ -162,7 +162,7 @@ def _make_page(metric: Metric) -> Document:
         lines.append(f"Reference: {REFERENCES.get(metric.reference, metric.reference)}")
     for name, verdict_name, example in list_property_findings(metric):
         lines.append(f"{name}: {verdict_name}{': ' if example else ''}{example}.")
-    blocks = tuple(" ".join(line.split()) for line in lines)
+    blocks: tuple[Block, ...] = tuple(" ".join(line.split()) for line in lines)
     if metric.name == "cem_ord":
         blocks += (make_proximity_grid(ConfusionMatrix.from_counts(*PROXIMITY_EXAMPLE)),)
     return Document(metric.name, blocks, " ".join(verdict.split()))

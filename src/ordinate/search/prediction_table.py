@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten
-from ordinate.readers.duckdb_connection import connect, quote_identifier, quote_literal
+from ordinate.readers.duckdb_connection import connect, copy_to_file, quote_identifier
 from ordinate.render import csv_records
 from ordinate.render.estimates import format_count, join_names
 
@@ -54,10 +54,8 @@ class PredictionTable(ABC):
             selected = ", ".join(
                 f"c{k} AS {quote_identifier(name)}" for k, name in enumerate(self.columns())
             )
-            connection.execute(
-                f"COPY (SELECT {selected} FROM predictions) "  # noqa: S608 - names are quoted
-                f"TO {quote_literal(str(path))} (FORMAT parquet)"
-            )
+            query = f"SELECT {selected} FROM predictions"  # noqa: S608 - names are quoted
+            copy_to_file(connection, query, Path(path))
 
 
 def check_suffix(path: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ordinate.errors import BadOption, BadStore, MissingExtra
+from ordinate.errors import BadOption, BadOutput, BadStore, MissingExtra
 from ordinate.render.atomic_files import replace_file
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Direction = Literal["maximize", "minimize"]
 TrialState = Literal["complete", "pruned", "failed"]
 TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)
+UNDAMAGED = {  # what a file of SQLite is when it can be neither read nor written
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
+}
 PARAMS, REASON = "params", "reason"  # stored with a trial, as its attributes are
 
 
@@ -96,7 +100,15 @@ class TrialFile:
             with silence_optuna():
                 yield
         except (OptunaError, SQLAlchemyError, RuntimeError) as problem:
-            reason = str(problem.__cause__ or problem).splitlines()[0]
+            cause = problem.__cause__ or problem
+            reason = str(cause).splitlines()[0]
+            # Of the code, the lower byte says what is wrong, and the rest where.
+            code = getattr(getattr(cause, "orig", cause), "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            if code & 0xFF in UNDAMAGED:
+                raise BadOutput(
+                    f"{self.path} cannot be written: {reason}. It is not damaged: the same command "
+                    "goes on once it can."
+                ) from problem
             raise BadStore(
                 f"{self.path} cannot be used for studies: {reason.rstrip('.')}. If it is damaged, "
                 "move it away, and the search begins anew."
