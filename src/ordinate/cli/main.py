@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ordinate import __version__
 from ordinate.cli import completion, options
-from ordinate.errors import OrdinateError, hide_password, replace_control_characters
+from ordinate.errors import OffScale, OrdinateError, hide_password, replace_control_characters
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # as shells number them
 # Each in a module of its name, which is imported when the command is asked for.
@@ -94,6 +94,17 @@ def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
     return top
 
 
+def _run(parsed: argparse.Namespace) -> int:
+    """Run a command, or propose a map for labels that are not on the scale, where that is asked."""
+    try:
+        code: int = parsed.run(parsed)
+    except OffScale as problem:
+        if getattr(parsed, "propose_map", None) is None or not problem.proposed_map:
+            raise
+        return options.write_proposed_map(parsed, problem)
+    return code
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115,PTH123 - closed by the caller
@@ -107,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         parsed = build_parser(words[:1]).parse_args(words)
         options.load_metric_files(getattr(parsed, "load", ()))
-        code: int = parsed.run(parsed)
+        code = _run(parsed)
         sys.stdout.flush()
     except OrdinateError as problem:
         print(f"ordinate: {replace_control_characters(str(problem))}", file=sys.stderr)

@@ -13,6 +13,7 @@ from ordinate.results.base import Origin
 from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
+from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -130,7 +131,7 @@ def count_panel(
     weights: Any,
     groups: Any,
     missing: MissingPolicy,
-    label_map: Mapping[str, str | None] | None = None,
+    label_map: LabelMap,
     check_count: Callable[[int], None],
 ) -> tuple[Panel, Origin]:
     """Count what systems predict for the same items, and say which scale was taken."""
@@ -142,13 +143,13 @@ def count_panel(
     if isinstance(given.table, LazyTable):
         found = count_table_systems(given.table, given.names, named, scale, missing, label_map)
         return found.panel, Origin(found.gold, notes=found.notes)
-    sides = ("gold", *predictions)
-    given = given.rename_labels(label_map, sides)
-    declared = given.find_scale(scale, sides)
+    given, declared = given.read_labels(scale, label_map, predictions)
     clusters = None if groups is None else factorize_column(given["groups"], "groups")
     columns = {name: given[f"{SYSTEM} {name}"] for name in named}
-    panel = Panel.of(given["gold"], columns, declared, given["weights"], clusters, missing)
+    with explain_unknown_labels():
+        panel = Panel.of(given["gold"], columns, declared, given["weights"], clusters, missing)
     notes = describe_preset(declared) if scale is None else ()
+    notes = (*notes, *label_map.describe(declared))
     return panel, Origin(given.names.get("gold", "gold"), notes=notes)
 
 
