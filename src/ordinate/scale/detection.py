@@ -17,12 +17,9 @@ INTEGER, NUMBER = re.compile(r"-?\d{1,18}"), re.compile(r"-?\d*\.?\d+(e[+-]?\d+)
 def resolve_scale(
     declared: "Scale | str | Iterable[Hashable] | None",
     *columns: Any,
-    argument: str = "scale",
     tidy: bool = False,
 ) -> Scale:
     """Return the declared scale, or the one that columns carry, or the one preset that fits.
-
-    `argument` is what the caller calls the scale, for an error.
 
     >>> resolve_scale(None, ["B1", "A2"], ["B2", "A2"]).preset
     'cefr'
@@ -36,7 +33,7 @@ def resolve_scale(
     if not any(len(each.codes) for each in found):
         raise NoItems("There are no items: the columns are empty.")
     seen = {x for each in found for x in each.values if not is_missing(x)}
-    return find_preset(seen, argument, tidy=tidy)
+    return find_preset(seen, tidy=tidy)
 
 
 def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None:
@@ -48,7 +45,7 @@ def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None
     return Scale(carried.pop()) if carried else None
 
 
-def find_preset(labels: set[Any], argument: str = "scale", *, tidy: bool = False) -> Scale:
+def find_preset(labels: set[Any], *, tidy: bool = False) -> Scale:
     """Return the only preset of words that has every label seen; numbers identify no scale.
 
     Where it has most of them in some spelling, the others are reported as off that scale.
@@ -69,7 +66,7 @@ def find_preset(labels: set[Any], argument: str = "scale", *, tidy: bool = False
     whose = f" for the labels {shown}" if labels else ", and there are no labels to see it by"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
-        f"No scale was declared{whose}.{several} {_propose_scale(labels, argument)} "
+        f"No scale was declared{whose}.{several} {_propose_scale(labels)} "
         f"There are presets, too: {', '.join(PRESETS)}.{_suggest_regression(names)}"
     )
 
@@ -86,15 +83,14 @@ def _suggest_regression(names: Sequence[str]) -> str:
     )
 
 
-def _propose_scale(labels: set[Any], argument: str) -> str:
+def _propose_scale(labels: set[Any]) -> str:
     """Return how to declare the labels that were seen: a range of integers, or words to sort."""
     names = drop_other_spellings(map(normalize_label, labels))
     numbers = [int(name) for name in names if INTEGER.fullmatch(name)]
     if 2 * len(numbers) > len(names) or (numbers and all(map(NUMBER.fullmatch, names))):
         scale = f"{min(numbers)}..{max(numbers)}"
         return (
-            f"Declare its lowest and highest: {argument}='{scale}', on the command line --scale "
-            f"{scale}."
+            f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."
         )
     scale = ",".join(names)
     marks = set("\"'")
@@ -103,6 +99,6 @@ def _propose_scale(labels: set[Any], argument: str) -> str:
     if not plain or scale.count(",") >= len(names) or set(scale) & marks:
         scale, how = "low,mid,high", ", such as"
     return (
-        f"Declare all levels, lowest first{how} {argument}='{scale}', on the command line "
+        f"Declare all levels, lowest first{how} scale='{scale}', on the command line "
         f"--scale '{scale}'."
     )
