@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+MOST_BITS = 14_000  # of an integer that Python writes as text
+
+
 class Groups(NamedTuple):
     """The values of a grouping column, and which of them each item has."""
 
@@ -88,6 +91,8 @@ def factorize_column(column: Any, name: str = "groups") -> Groups:
             codes.append(np.fromiter(map(numbered.__getitem__, part), np.int64, len(part)))
         except TypeError:
             raise BadInput(f"{name} holds values that are not hashable, such as lists.") from None
+    if any(type(value) is int and value.bit_length() > MOST_BITS for value in numbered):
+        raise BadInput(f"{name} holds integers of thousands of digits. Give them as text.")
     return Groups(list(numbered), np.concatenate(codes) if codes else np.empty(0, np.int64))
 
 
@@ -210,7 +215,7 @@ def _encode_floats(scale: Scale, length: int, look: Any, values: Any) -> LabelCo
 def _encode_series(scale: Scale, series: Any) -> LabelCodes:
     if holds_words(series):
         return CategoryCodes(scale, *read_categories(series))
-    if series.dtype.is_integer():
+    if series.dtype.is_integer() and "128" not in str(series.dtype):  # NumPy has 64 bits
         lacks = series.null_count() > 0
         missing = series.is_null().to_numpy() if lacks else None
         values = (series.fill_null(0) if lacks else series).to_numpy()

@@ -97,7 +97,7 @@ def check_edges(edges: Iterable[float]) -> tuple[float, ...]:
     """Return rising numbers between levels, or refuse others."""
     try:
         found = tuple(map(float, edges))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = (np.nan,)
     if not np.isfinite(found).all() or any(low >= high for low, high in pairwise(found)):
         raise BadOption(

@@ -214,12 +214,13 @@ def _check_positions(positions: Iterable[float], size: int) -> tuple[float, ...]
     given = list(positions)
     try:
         at = tuple(map(float, given))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         at = ()
     rising = all(low < high for low, high in pairwise(at))
     if len(at) != size or not rising or not np.isfinite(at).all():
         raise BadScale(
-            f"Positions must be {size} finite numbers that rise with the levels, not {given}."
+            f"Positions must be {size} finite numbers that rise with the levels, not "
+            f"{shorten(given)}."
         )
     return at
 

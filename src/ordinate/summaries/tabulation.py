@@ -206,9 +206,9 @@ def convert_weights(weights: Any, n: int | None = None) -> Weights:
     if weights is None:
         return None
     try:
-        given = np.asarray(weights)
+        given = np.asarray(narrow_integers(weights))
         values = given.astype(float, copy=False) if given.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = None
     if values is None:
         raise BadWeights("Weights must be numbers of at least 0, one for each item.")
@@ -310,9 +310,16 @@ def _convert_to_array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))
+    column = narrow_integers(column)
     if hasattr(column, "__array__"):  # Arrow copies here where it has to
         return np.asarray(column)
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+
+def narrow_integers(column: Any) -> Any:
+    """Return integers of 128 bits, which NumPy does not have, as floating point numbers."""
+    wide = str(getattr(column, "dtype", "")) in {"Int128", "UInt128"}
+    return column.cast(float) if wide else column
 
 
 def _convert_number(value: Any, row: int, name: str) -> float:
