@@ -2,8 +2,9 @@
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 __all__ = [
@@ -49,7 +50,23 @@ class BadScale(OrdinateError):
 
 
 class OffScale(OrdinateError):
-    """A label that the scale does not have."""
+    """Labels that the scale does not have; `proposed_map` has the nearest level of each, or None.
+
+    `way` says what to do about them, which depends on where they were met.
+    """
+
+    def __init__(
+        self, message: str, way: str = "", proposed_map: Mapping[Any, Any] | None = None
+    ) -> None:
+        super().__init__(f"{message} {way}".rstrip())
+        self.way, self.proposed_map = way, dict(proposed_map or {})
+
+    def advise(self, way: str) -> "OffScale":
+        """Return the error with another advice, where it has one."""
+        if not self.way:
+            return self
+        self.args, self.way = (str(self).removesuffix(self.way) + way,), way
+        return self
 
 
 class MissingLabels(OrdinateError):
@@ -147,7 +164,10 @@ def shorten(value: object, longest: int = LONGEST_VALUE) -> str:
     >>> shorten("B3"), len(shorten("x" * 1000))
     ("'B3'", 300)
     """
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # of thousands of digits
+        shown = f"<{type(value).__name__} of too many digits>"
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 

@@ -1,5 +1,6 @@
 """The classification report: scikit-learn's numbers, and the order of the levels beside them."""
 
+import inspect
 import re
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 import ordinate
-from ordinate.errors import BadOption, BadScale, MissingLabels, OffScale
+from ordinate.errors import BadOption, BadScale, MissingLabels, OffScale, OrdinateError
+from ordinate.integrations import sklearn as ordinate_sklearn
 
 CEFR = ["A1", "A2", "B1", "B2", "C1", "C2"]
 RULE = "=" * 80
@@ -342,3 +344,28 @@ def test_a_cefr_report_of_other_labels_is_refused():
 def test_a_missing_prediction_is_refused():
     with pytest.raises(MissingLabels, match=r"1 of 2 predictions are missing \(row 2\)"):
         ordinate.classification_report(["A1", "A2"], ["A1", None])
+
+
+ADVISED = re.compile(r"\b(\w+)=")
+FLAT = [[1 / 3] * 3] * 3
+
+
+@pytest.mark.parametrize(
+    ("function", "columns", "declared"),
+    [
+        (ordinate.classification_report, ([0, 1, 2], [0, 1, 1]), {}),
+        (ordinate.classification_report, ([0, None, 2], [0, 1, 1]), {"labels": "0..2"}),
+        (ordinate.classification_report, ([0, 1, 2], [0, None, 1]), {"labels": "0..2"}),
+        (ordinate.calibration_report, ([0, 1, 2], FLAT), {}),
+        (ordinate.calibration_report, ([0, None, 2], FLAT), {"labels": "0..2"}),
+        (ordinate.calibration_report, ([0, 1, 2], [[0.3, 0.3, 0.39]] * 3), {"labels": "0..2"}),
+        (ordinate_sklearn.cem_ord, ([0, 1, 2], [0, 1, 1]), {}),
+        (ordinate_sklearn.quadratic_kappa, ([0, None, 2], [0, 1, 1]), {"labels": "0..2"}),
+        (ordinate_sklearn.rps, ([0, 1, 2], FLAT), {}),
+        (ordinate_sklearn.rps, ([0, None, 2], FLAT), {"labels": "0..2"}),
+    ],
+)
+def test_an_error_advises_only_arguments_that_the_function_has(function, columns, declared):
+    with pytest.raises(OrdinateError, match=r"labels|first") as caught:
+        function(*columns, **declared)
+    assert set(ADVISED.findall(str(caught.value))) <= set(inspect.signature(function).parameters)

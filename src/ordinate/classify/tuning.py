@@ -49,6 +49,8 @@ def tune(
     id_column: str | None = None,
     group_column: str | None = None,
     scale: str | None = None,
+    label_map: dict[str, str | None] | None = None,
+    tidy_labels: bool | None = None,
     settings: Settings | None = None,
     progress: ProgressCallback = ignore_progress,
     **options: Any,
@@ -57,7 +59,8 @@ def tune(
 
     `data` is the folder of an experiment, or labelled texts: a file or a data frame, which is laid
     out in `folder` as by `ordinate init`, with the default feature sets; without `test`, about a
-    fifth of each level is set aside. `options` are the settings of `ordinate.classify.Settings`.
+    fifth of each level is set aside. `label_map` and `tidy_labels` are those of
+    `ordinate.evaluate`, and `options` are the settings of `ordinate.classify.Settings`.
     Without a folder a temporary one, `result.folder`, goes with the result.
 
     >>> from ordinate.examples import locate_example
@@ -66,7 +69,11 @@ def tune(
     ('logistic', 50)
     """
     chosen = Settings.of(settings, options)
-    columns = DataColumns(label_column, text_column, id_column, group_column)
+    columns = DataColumns(
+        *(label_column, text_column, id_column, group_column),
+        renamed=label_map,
+        tidy_labels=tidy_labels,
+    )
     if isinstance(data, Experiment) or (isinstance(data, str | Path) and Path(data).is_dir()):
         if test is not None or folder is not None:
             raise BadOption("A folder is an experiment already: leave out test and folder.")

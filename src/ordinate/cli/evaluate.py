@@ -53,7 +53,7 @@ STRATIFIED = "stratified"
 # Options of one scale, or of a confusion matrix of all items.
 NOT_WITH_SCALES = (
     *("scale", "by", "second_rater", "probabilities", "error_attribution", "items"),
-    "interval_method",
+    *("interval_method", "edges"),
 )
 DEFAULT_BINS = 10
 
@@ -337,8 +337,10 @@ def _evaluate_most_probable(
     """Evaluate the most probable levels; subgroups and clusters take the rows one by one."""
     from ordinate.results import Evaluation
 
-    if options.items is not None:
-        raise BadOption("--items needs a column of predicted levels: name it (--predicted).")
+    for name in ("items", "edges"):
+        if getattr(options, name, None) is not None:
+            flag = format_flag(name)
+            raise BadOption(f"{flag} needs a column of predicted levels: name it (--predicted).")
     if any((columns.by, columns.groups, columns.second_rater)):
         names = [*metrics, *_select_scores(of_probabilities, required)]
         return _evaluate_probability_rows(options, columns, names)

@@ -1,7 +1,6 @@
 """`ordinate evaluate-regression`: files of targets and predictions in, a report out."""
 
 import argparse
-import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from ordinate.cli.file_options import add_column_options, open_rows
 from ordinate.cli.flags import InputPath, add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     IntervalOptions,
+    LabelOptions,
     add_command,
     add_file_option,
     add_metric_file_option,
@@ -118,7 +118,8 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_part_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("further parts of the report").add_argument
+    group = parser.add_argument_group("further parts of the report")
+    add = group.add_argument
     add(
         "--residuals",
         metavar="COLS",
@@ -133,12 +134,7 @@ def _add_part_options(parser: argparse.ArgumentParser) -> None:
         type=InputPath,
         help="a shifted test set, to put beside this one",
     )
-    add(
-        "--edges",
-        metavar="X,Y,…",
-        help="rising edges between levels, such as 500,600: targets and predictions are evaluated "
-        "as levels, too",
-    )
+    add_flags(group, LabelOptions, ("edges",))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -195,8 +191,7 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and not hasattr(options, "lower"):
         raise BadOption("--alpha says what the intervals of --lower and --upper leave out.")
-    if options.edges is not None:
-        parse_edges(options.edges)
+    options.edges = _parse_edges(options)
     if options.residuals is not None and hasattr(options, "weights"):
         raise BadOption("--residuals takes items one by one. Leave out --residuals or --weights.")
     if _resamples_on_request(options) and hasattr(options, "groups"):
@@ -224,20 +219,11 @@ def _resamples_on_request(options: argparse.Namespace) -> bool:
     return options.interval_method == STUDENTIZED and parse_intervals(options) is not None
 
 
-def parse_edges(text: str) -> list[float]:
-    """Return the edges between levels of a target."""
-    from itertools import pairwise
+def _parse_edges(options: argparse.Namespace) -> tuple[float, ...] | None:
+    """Return the edges between levels of a target, if any were named."""
+    from ordinate.scale.label_maps import check_edges
 
-    try:
-        edges = [float(part) for part in parse_names("--edges", text)]
-    except ValueError:
-        edges = []
-    finite = bool(edges) and all(math.isfinite(edge) for edge in edges)
-    if not finite or any(low >= high for low, high in pairwise(edges)):
-        raise BadOption(
-            f"--edges takes rising edges between levels, such as 500,600, not {text!r}."
-        )
-    return edges
+    return check_edges(getattr(options, "edges", ())) or None
 
 
 def _parse_threshold(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
@@ -474,7 +460,7 @@ class _RegressionRun:
         from ordinate.results.report_parts import ReportPart
 
         how = None if self.how is None else replace(self.how, method=None)
-        found = _evaluate_as_levels(parse_edges(self.options.edges), items, how)
+        found = _evaluate_as_levels(self.options.edges, items, how)
         origin = result.origin
         found = found.replace_fields(origin=Origin(origin.gold, origin.predicted, origin.files))
         return ReportPart("levels", found, opening="As levels")
@@ -497,7 +483,7 @@ class _RegressionRun:
 
 
 def _evaluate_as_levels(
-    edges: list[float], items: "RegressionRows", how: "ConfidenceIntervals | None"
+    edges: tuple[float, ...], items: "RegressionRows", how: "ConfidenceIntervals | None"
 ) -> "Evaluation":
     """Evaluate regression targets as ordered levels, cut at the edges."""
     from itertools import pairwise

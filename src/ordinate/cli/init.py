@@ -5,7 +5,12 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
-from ordinate.cli.options import SCALE_HELP, IntervalOptions, add_command
+from ordinate.cli.options import (
+    SCALE_HELP,
+    IntervalOptions,
+    add_command,
+    add_map_proposal_option,
+)
 from ordinate.errors import replace_control_characters
 from ordinate.render import find_terminal_width
 from ordinate.render.estimates import join_names
@@ -58,6 +63,7 @@ def add_to(commands: Any) -> None:
     add_flags(parser, DataColumns)
     add_flags(parser, Lexical)
     add("--scale", help=SCALE_HELP)
+    add_map_proposal_option(parser)
     add_flags(parser, IntervalOptions, ("seed",))
     parser.set_defaults(run=run)
 

@@ -17,6 +17,7 @@ from ordinate import __version__
 from ordinate.cli import completion, options
 from ordinate.errors import (
     NO_ROOM,
+    OffScale,
     OrdinateError,
     hide_passwords,
     replace_control_characters,
@@ -113,6 +114,17 @@ def build_parser(whole: Collection[str] = tuple(COMMANDS)) -> CommandParser:
     return top
 
 
+def _run(parsed: argparse.Namespace) -> int:
+    """Run a command, or propose a map for labels that are not on the scale, where that is asked."""
+    try:
+        code: int = parsed.run(parsed)
+    except OffScale as problem:
+        if getattr(parsed, "propose_map", None) is None or not problem.proposed_map:
+            raise
+        return options.write_proposed_map(parsed, problem)
+    return code
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     _occupy_closed_streams()
@@ -127,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
         with _hear_stops(stopped), _write_all(sys.stdout):
             parsed = build_parser(words[:1]).parse_args(words)
             options.load_metric_files(getattr(parsed, "load", ()))
-            code: int = parsed.run(parsed)
+            code = _run(parsed)
     except BaseException as problem:
         if stopped or isinstance(problem, KeyboardInterrupt):  # an engine may make it another error
             more = " The same command goes on." if getattr(parsed, "resumes", False) else ""

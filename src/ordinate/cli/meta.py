@@ -58,7 +58,7 @@ def add_to(commands: Any) -> None:
     add_file_option(group)
     add_flags(group, ItemColumns, ("gold_file", "systems"))
     apart = add_column_options(parser, group, CampaignColumns, without=("predicted", "hive"))
-    add_label_options(group, apart)
+    add_label_options(group, apart, "edges")
     group = parser.add_argument_group("metrics")
     add_metrics_option(group)
     group.add_argument(

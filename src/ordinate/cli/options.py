@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
-from ordinate.errors import BadOption, OrdinateError
+from ordinate.errors import BadOption, OffScale, OrdinateError, shorten
+from ordinate.readers.columns import LabelMapFile, TidyLabels
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     RENDERERS,
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from ordinate.results.base import Result
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
+    from ordinate.scale.label_maps import LabelMap
 
 
+MOST_LISTED = 20  # labels in a sentence
 REPORT_FORMATS = tuple(RENDERERS)
 BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
 TEXT_FILE_OPTIONS = ("delimiter", "encoding", "decimal", "sheet")  # where files are tables
@@ -69,18 +73,23 @@ def add_file_option(parser: argparse._ActionsContainer, further: str = "", **mor
 
 
 def add_label_options(
-    parser: argparse._ActionsContainer, apart: argparse._ActionsContainer
+    parser: argparse._ActionsContainer, apart: argparse._ActionsContainer, *without: str
 ) -> None:
     """Add the options of labels: scale, missing labels, and `apart`, with files, new names."""
     parser.add_argument("--scale", help=SCALE_HELP)
-    apart.add_argument(
-        "--map",
-        metavar="FILE",
-        type=InputPath,
-        help="labels to rename before the scale sees them: a JSON object, "
-        "or CSV with the header from,to",
-    )
+    add_flags(apart, LabelOptions, without=without)
+    add_map_proposal_option(apart)
     add_missing_option(parser)
+
+
+def add_map_proposal_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that writes a label map for labels that are not on the scale."""
+    parser.add_argument(
+        "--propose-map",
+        metavar="FILE",
+        help="where labels are not on the scale, write a label map (--map) to look through: the "
+        "nearest level of each, and nothing where none is near",
+    )
 
 
 def add_missing_option(parser: argparse._ActionsContainer) -> None:
@@ -120,6 +129,23 @@ class IntervalOptions:
     level: Level = 0.95
     resamples: Resamples = 2_000
     seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How labels become levels."""
+
+    label_map: LabelMapFile = None
+    tidy_labels: TidyLabels = None
+    edges: Annotated[
+        tuple[str, ...],
+        Setting(
+            "rising numbers between levels, such as 1.5,2.5, by which numbers are evaluated as "
+            "levels (with evaluate, predicted ones as those of the scale); one that equals an edge "
+            "is of the level above it",
+            metavar="X,Y,…",
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -269,6 +295,7 @@ def add_experiment_options(
     add_flags(group, DataColumns)
     parser.set_defaults(**{one.key: None for one in list_settings(DataColumns)})
     group.add_argument("--scale", help=SCALE_HELP)
+    add_map_proposal_option(group)
 
 
 def add_folder_option(
@@ -395,13 +422,41 @@ def read_systems(
         return count_table_systems(table, named.arguments, systems, scale, missing, named.renamed)
 
 
-def read_renamed_labels(options: argparse.Namespace) -> dict[str, str | None]:
-    """Return the labels that are renamed, and their new names."""
-    if options.map is None:
-        return {}
+def read_renamed_labels(options: argparse.Namespace) -> "LabelMap":
+    """Return the labels that are renamed, and their new names; and how others become levels."""
     from ordinate.scale.declaration_files import read_label_map
+    from ordinate.scale.label_maps import LabelMap
 
-    return read_label_map(options.map)
+    given = collect_given(options, LabelOptions)
+    path = given.get("label_map")
+    return LabelMap(
+        None if path is None else read_label_map(path),
+        tidy=given.get("tidy_labels", False),
+        edges=given.get("edges", ()),
+    )
+
+
+def write_proposed_map(options: argparse.Namespace, problem: OffScale) -> int:
+    """Write a label map for labels that are not on the scale, and say what it needs."""
+    from ordinate.cli.output import check_output_paths, replace_atomically
+    from ordinate.scale.declaration_files import format_label_map, read_label_map
+
+    path, proposed = options.propose_map, problem.proposed_map
+    given = {} if getattr(options, "map", None) is None else read_label_map(options.map)
+    check_output_paths(list_inputs(options), [path])
+    with replace_atomically(path, force=getattr(options, "force", False)) as out:
+        assert out is not None  # noqa: S101 - a path was given
+        known = {label: proposed.get(level, level) for label, level in given.items()}
+        out.write_text(format_label_map(known | proposed), encoding="utf-8")
+    lacking = [shorten(label) for label, level in proposed.items() if level is None]
+    shown = ", ".join(lacking[:MOST_LISTED]) + (", …" if len(lacking) > MOST_LISTED else "")
+    more = f" No level is near {shown}: fill it in, or it is missing (--missing drop)."
+    more = more if lacking else ""
+    print(
+        f"{path} proposes a level for {len(proposed) - len(lacking)} of {len(proposed)} unknown "
+        f"labels.{more} Look through it, and run again with --map {shlex.quote(path)}."
+    )
+    return 0
 
 
 def parse_scale(options: argparse.Namespace) -> "Scale | None":

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from ordinate.readers.columns import Delimiter, Encoding, FileOptions
+from ordinate.readers.columns import (
+    Delimiter,
+    Encoding,
+    FileOptions,
+    LabelMapFile,
+    TidyLabels,
+)
+from ordinate.scale.declaration_files import read_label_map
+from ordinate.scale.label_maps import LabelMap
 from ordinate.settings import Setting
 
 BY_NAME = "by its name"
@@ -18,6 +26,7 @@ class DataColumns:
     """Which columns hold what, and how text files are written; None is recognised by its name.
 
     `group` is a column of items that belong together (writers, topics); without it there is none.
+    Labels are `renamed`, or by the file of a `label_map`, and tidied where that was said.
     """
 
     label: Annotated[
@@ -32,6 +41,15 @@ class DataColumns:
     ] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
+    label_map: LabelMapFile = None
+    tidy_labels: TidyLabels = None
+    renamed: dict[str, str | None] | None = None
+
+    @property
+    def spelling(self) -> LabelMap:
+        """How labels become levels."""
+        renamed = self.renamed if self.label_map is None else read_label_map(self.label_map)
+        return LabelMap(renamed, tidy=bool(self.tidy_labels))
 
     @property
     def file_options(self) -> FileOptions:

@@ -16,6 +16,7 @@ from ordinate.experiment.safe_files import hash_file
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
 from ordinate.scale import PRESETS, Scale
+from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 
 Role = Literal["training", "test"]
@@ -28,7 +29,6 @@ USUAL_NAMES = {
     "text": ("text", "essay", "content", "answer", "document", "writing"),
 }
 MOST_COLUMNS_SHOWN = 12  # columns named in an error
-CORRECTION_HINT = "Correct the file, or declare a scale that has it (--scale)."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,9 @@ class Dataset:
     ) -> NDArray[np.int64]:
         """Return the positions of the labels; one past the last where a missing one is kept."""
         where = f"column {self.columns.label!r} of {self.path}"
-        found = encode_positions(scale, self.labels, where, way=CORRECTION_HINT).astype(np.int64)
+        scale = self.columns.spelling.adjust(scale)
+        with explain_unknown_labels():
+            found = encode_positions(scale, self.labels, where).astype(np.int64)
         rows = np.flatnonzero(found == len(scale))
         if missing == "error" and len(rows):
             raise self._build_missing_labels_error(rows)
@@ -123,7 +125,8 @@ def read_dataset(
     n = len(next(iter(cells.values())))
     if not n:
         raise NoItems(f"{path} has a header line and no rows.")
-    labels, trimmed = _trim_labels(cells[found.label] if found.label else np.full(n, None, object))
+    given = cells[found.label] if found.label else np.full(n, None, object)
+    labels, trimmed = _trim_labels(given, columns.spelling)
     other = "" if columns.id else " Name another column with --id-column."
     ids = None if found.id is None else check_ids(path, cells[found.id], found.id, other)
     texts = None if found.text is None else tuple(text or "" for text in cells[found.text])
@@ -242,11 +245,13 @@ def _read_cells(path: Path, columns: DataColumns, wanted: list[str]) -> dict[str
     return read_columns([str(path)], [], columns.file_options, labels=wanted).labels
 
 
-def _trim_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
-    """Return labels without the blanks around them, and the rows where there were some."""
+def _trim_labels(labels: NDArray[Any], spelling: LabelMap) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """Return labels without blanks around them, renamed, and the rows where there were some."""
     bare = [None if label is None else label.strip() or None for label in labels]
     rows = [k for k, (a, b) in enumerate(zip(labels, bare, strict=True), start=1) if a != b]
-    return np.array([*bare, None], object)[:-1], tuple(rows)
+    known = [a if a in spelling else b for a, b in zip(labels, bare, strict=True)]
+    renamed = [None if label is None else spelling.rename(label) for label in known]
+    return np.array([*renamed, None], object)[:-1], tuple(rows)
 
 
 def check_ids(

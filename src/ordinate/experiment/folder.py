@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -91,13 +91,13 @@ class Experiment:
 
     def scale(self, declared: str | None = None) -> Scale:
         """Return the declared scale, or the preset that fits the training labels alone."""
-        declared = declared or self.declared_scale
+        declared, spelling = declared or self.declared_scale, self.columns.spelling
         if declared is not None:
-            return Scale.of(declared)
+            return spelling.adjust(Scale.of(declared))
         if not self.training:
             raise BadInput(f"{self.root} has no training data in {TRAINING}.")
         labels = np.concatenate([self.dataset(stem).labels for stem in self.training])
-        return resolve_scale(None, labels)
+        return spelling.adjust(resolve_scale(None, labels, tidy=spelling.tidy))
 
     def features(self, set_name: str, stem: str) -> DatasetFeatures:
         """Read the features of a data set, in the order of its items."""
@@ -139,6 +139,8 @@ class _Settings(TypedDict):
     id: str | None
     group: str | None
     scale: str | None
+    renamed: NotRequired[dict[str, str | None]]
+    tidy_labels: NotRequired[bool]
 
 
 def _read_settings(home: Path) -> dict[str, Any]:

@@ -113,6 +113,9 @@ def _write_settings(home: Path, columns: DataColumns, scale: Any) -> None:
     """Write what all later commands are to know of the data without being told again."""
     roles = {role: getattr(columns, role) for role in ("label", "text", "id", "group")}
     settings = roles | {"scale": None if scale is None else _format_scale(scale)}
+    spelling = columns.spelling
+    told = {"renamed": dict(spelling), "tidy_labels": spelling.tidy}
+    settings |= {name: value for name, value in told.items() if value}
     if any(settings.values()):
         write_json(home / EXPERIMENT_FILE, settings)
 
@@ -132,7 +135,7 @@ def _take_data(
     training = read_dataset(path, role="training", columns=columns)
     training.require_texts()
     scale = scale or _find_ordered_labels(train, training.columns.label)
-    declared = resolve_scale(scale, training.labels)
+    declared = resolve_scale(scale, training.labels, tidy=columns.spelling.tidy)
     levels = training.gold(declared)
     if test is None:
         contents = _split_file(training, columns, levels, seed)

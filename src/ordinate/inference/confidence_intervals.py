@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NotApplicable
+from ordinate.errors import BadOption, NotApplicable, shorten
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
 from ordinate.inference.clusters import (
     LevelTrials,
@@ -90,7 +90,9 @@ class ConfidenceIntervals:
     def __post_init__(self) -> None:
         real = isinstance(self.level, Real) and not isinstance(self.level, bool)
         if not (real and 0.5 <= self.level < 1.0):
-            raise BadOption(f"The level of an interval is 0.5 to below 1, not {self.level!r}.")
+            raise BadOption(
+                f"The level of an interval is 0.5 to below 1, not {shorten(self.level)}."
+            )
         if self.method is not None and self.method not in get_args(IntervalMethod):
             known = ", ".join(get_args(IntervalMethod))
             raise BadOption(f"There is no interval method {self.method!r}; there are: {known}.")

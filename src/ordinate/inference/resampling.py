@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, shorten
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 Array = NDArray[Any]
 Resampler = Callable[["Generator", int], Array]  # so many matrices: [size, K, K + 1]
 ProgressCallback = Callable[[float], None]  # is called with the share of the work that is done
-FEWEST_RESAMPLES = 100
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 STRATIFIED_CLUSTERS = (
     "Clusters are drawn whole, so resamples cannot be stratified by gold level. Leave out the "
@@ -41,14 +41,21 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or isinstance(self.count, bool):
-            raise BadOption(f"The number of resamples must be an integer, not {self.count!r}.")
+            raise BadOption(
+                f"The number of resamples must be an integer, not {shorten(self.count)}."
+            )
         if self.count < FEWEST_RESAMPLES:
             raise BadOption(
                 f"{self.count} resamples are too few for an interval: "
                 f"take {FEWEST_RESAMPLES} or more."
             )
+        if self.count > MOST_RESAMPLES:
+            raise BadOption(
+                f"At most {MOST_RESAMPLES:,} resamples are drawn, not {shorten(self.count)}: all "
+                "of them are held in memory, and more change no digit that is shown."
+            )
         if not isinstance(self.seed, Integral) or isinstance(self.seed, bool) or self.seed < 0:
-            raise BadOption(f"The seed must be an integer of at least 0, not {self.seed!r}.")
+            raise BadOption(f"The seed must be an integer of at least 0, not {shorten(self.seed)}.")
 
     def run_in_blocks(
         self,

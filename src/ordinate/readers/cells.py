@@ -1,5 +1,6 @@
 """Items counted where they are: a row for each set of labels and groups that occurs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -9,14 +10,17 @@ import numpy as np
 from ordinate.readers.expressions import Aggregate, column
 from ordinate.readers.items import (
     CLUSTER,
+    GOLD,
     IN_GOLD,
     IN_PREDICTED,
     MATCH_COUNTS,
     NTH,
+    SECOND,
     SUBGROUP,
     WEIGHT,
     Array,
     ItemSource,
+    Row,
     Table,
     build_weight_sums,
     has_weight,
@@ -25,6 +29,7 @@ from ordinate.readers.items import (
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.scale.label_maps import MAP_LABEL_HINT, make_off_scale_error
 from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_groups_error
@@ -48,12 +53,13 @@ class CountedCells:
         sums: Mapping[str, Aggregate] = MappingProxyType({}),
     ) -> None:
         self.items, self.titles, self.spelling = items, titles, spelling
-        self.places = RowLocator(items, spelling, titles.get(WEIGHT))
+        self.places = RowLocator(items, titles.get(WEIGHT))
         self.notes: list[str] = []
         self.table = self._count(sides, verb, sums)
         self.sums: CellSums = read_cell_sums(self.table)
         self.clusters = number_groups(self.table, CLUSTER)
         self.sides = {x: factorize_column(self.table[x], titles.get(x, x)) for x in sides}
+        self.spelled: dict[str, LabelSpelling] = {}  # how labels are spelled, by side
         self.unlabelled: dict[str, list[Any]] = {}  # what stands for a missing label, by side
 
     def _count(self, sides: Sequence[str], verb: str, more: Mapping[str, Aggregate]) -> Table:
@@ -77,18 +83,41 @@ class CountedCells:
 
     def encode(self, scale: Scale | None) -> tuple[Scale, dict[str, Array]]:
         """Return the scale, and the levels of each side; K is a missing label."""
-        seen = {label for side in self.sides.values() for label in side.values}
+        scores = set(self.sides) - {GOLD, SECOND} if self.spelling.renamed.edges else set()
+        seen = {x for side, found in self.sides.items() if side not in scores for x in found.values}
         scale = self.spelling.find_scale(scale, seen, self.notes)
+        cut = self.spelling.cut_scores(scale)
+        for side in self.sides:
+            usual = cut if side in scores else self.spelling
+            self.spelled[side] = usual if side in self.titles else LabelSpelling()
+        self._check_labels(scale)
         levels = {}
         for side, found in self.sides.items():
-            spelling = self.spelling if side in self.titles else LabelSpelling({})
-            strange = spelling.find_off_scale_labels(scale, found.values)
-            self.places.refuse_off_scale_labels(scale, side, strange, self.titles.get(side, side))
-            positions = spelling.encode_labels(scale, found.values)[: len(found.values)]
+            positions = self.spelled[side].encode_labels(scale, found.values)[: len(found.values)]
             levels[side] = positions[found.codes]
             lacking = np.flatnonzero(positions == len(scale))
             self.unlabelled[side] = [found.values[k] for k in lacking]
+        self.notes += self.spelling.renamed.describe(scale)
         return scale, levels
+
+    def _check_labels(self, scale: Scale) -> None:
+        """Refuse the labels of all sides that are not on the scale, unless they are left out."""
+        counts: Counter[Any] = Counter()
+        places: list[Row] = []
+        for side, found in self.sides.items():
+            spelling, title = self.spelled[side], self.titles.get(side, side)
+            unknown = spelling.find_off_scale_labels(scale, found.values)
+            if not unknown:
+                continue
+            items = np.bincount(found.codes, self.sums.items, len(found.values)).astype(int)
+            by_label = dict(zip(found.values, items.tolist(), strict=True))
+            place, first = self.places.find_label(side, unknown, title)
+            if not spelling.leave_out(unknown, place, first, sum(by_label[x] for x in unknown)):
+                counts.update({spelling.rename_label(x): by_label[x] for x in unknown})
+                places.append((place, spelling.rename_label(first)))
+        if places:
+            place, first = places[0]
+            raise make_off_scale_error(scale, counts, first, place, MAP_LABEL_HINT)
 
     @property
     def alone(self) -> Array:

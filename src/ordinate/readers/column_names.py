@@ -58,18 +58,18 @@ def find_column(
 
 
 def check_column(
-    source: str, column: str, columns: Iterable[str], others: Collection[str] = ()
+    source: str, column: str, columns: Collection[str], others: Collection[str] = ()
 ) -> None:
     """Refuse a column that is not there, and say what is.
 
     The `others` that were named with it are no other spelling of it.
     """
-    known = list(columns)
-    if column in known:
+    if column in columns:
         return
+    known = list(map(str, columns))
     hint = suggest_names(column, [name for name in known if name not in others])
     hint = hint or " " + format_columns(known)
-    if any(column.lower() == other.lower() for other in known):
+    if column.lower() in map(str.lower, known):
         hint += " Upper and lower case count."
     raise BadFile(f"{source} has no column {shorten(column)}.{hint}", source, column)
 

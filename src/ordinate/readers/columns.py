@@ -18,6 +18,22 @@ Delimiter = Annotated[
     str | None, Setting("what separates columns", metavar="CHAR", default="by the first lines")
 ]
 Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
+LabelMapFile = Annotated[
+    str | None,
+    Setting(
+        "labels to rename before the scale sees them: a JSON object, or CSV with the header "
+        "from,to",
+        metavar="FILE",
+        flag="--map",
+        path="file",
+    ),
+]
+TidyLabels = Annotated[
+    bool | None,
+    Setting(
+        "take labels with blanks around them, in any case and Unicode form (NFKC)", default="no"
+    ),
+]
 Lenient = Annotated[
     bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
 ]

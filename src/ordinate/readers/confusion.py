@@ -58,7 +58,7 @@ def count_table(
     titles = {ROLES[argument]: name for argument, name in names.items()}
     sides = [titles[side] for side in SIDES if side in titles]
     scale, notes = table.find_scale(scale, sides)
-    reading = ConfusionReader(table.open_items(titles), titles, LabelSpelling(renamed or {}))
+    reading = ConfusionReader(table.open_items(titles), titles, LabelSpelling(renamed))
     data = reading.read(scale, missing)
     return replace(data, files=(), notes=(*notes, *data.notes))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadWeights, NoItems
-from ordinate.readers.expressions import ALWAYS, COUNT, Expression, column
+from ordinate.readers.expressions import ALWAYS, Expression, column
 from ordinate.readers.items import (
     GOLD,
     IN_GOLD,
@@ -23,7 +23,7 @@ from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
-from ordinate.scale.encoding import make_off_scale_error
+from ordinate.scale.label_maps import LabelMap
 from ordinate.scale.labels import is_missing, normalize_label
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
@@ -36,37 +36,52 @@ MOST_LABELS = 500  # looked for in one query
 class LabelSpelling:
     """From labels to levels, by the names that labels get first.
 
-    `left_out` counts labels that are off the scale, which are an error without it.
+    `left_out` counts labels that are off the scale, which are an error without it. Scores are cut
+    into the levels of a scale of their own, `levels`.
     """
 
     def __init__(
-        self, renamed: Mapping[str, str | None], left_out: "list[Irregularity] | None" = None
+        self,
+        renamed: Mapping[str, str | None] | None = None,
+        left_out: "list[Irregularity] | None" = None,
+        levels: Scale | None = None,
     ) -> None:
-        self.renamed, self.left_out = renamed, left_out
+        self.renamed = renamed if isinstance(renamed, LabelMap) else LabelMap(renamed)
+        self.left_out, self.levels = left_out, levels
         self.off_scale: set[str] = set()  # labels that are left out
 
-    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> None:
-        """Take labels for missing ones, and count them."""
-        assert self.left_out is not None  # noqa: S101 - who asks for it has looked
+    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> bool:
+        """Take labels for missing ones, if such are left out, and count them."""
+        if self.left_out is None:
+            return False
         from ordinate.readers.irregular_lines import count_off_scale_labels  # noqa: PLC0415 - rare
 
         self.off_scale.update(map(normalize_label, labels))
         count_off_scale_labels(self.left_out, place, example, count)
+        return True
 
     def rename_label(self, label: Any) -> Any:
         """Return the label under its new name, where it has one."""
         if label is None or normalize_label(label) in self.off_scale:
             return None
-        return self.renamed.get(normalize_label(label), label)
+        label = self.renamed.rename(label)
+        return label if self.levels is None else self.renamed.cut(label, self.levels)
+
+    def cut_scores(self, scale: Scale) -> "LabelSpelling":
+        """Return the spelling of predictions, whose scores are cut where there are edges."""
+        if not self.renamed.edges:
+            return self
+        return LabelSpelling(self.renamed, self.left_out, scale)
 
     def find_scale(self, declared: Scale | None, labels: Iterable[Any], notes: list[str]) -> Scale:
         """Return the declared scale, or the one preset that fits, with a note."""
         if declared is not None:
-            return declared
+            return self.renamed.adjust(declared)
         renamed: set[Any] = {self.rename_label(label) for label in labels}
         seen = {level for level in renamed if not is_missing(level)}
-        scale = find_preset(lambda: seen)
-        fit = "every label seen is" if seen <= set(scale.labels) else "most labels seen are"
+        scale = self.renamed.adjust(find_preset(seen, tidy=self.renamed.tidy))
+        fits = all(encode_label(scale, label) <= len(scale) for label in seen)
+        fit = "every label seen is" if fits else "most labels seen are"
         notes.append(f"No scale was declared: {fit} on the preset {scale.preset!r}.")
         return scale
 
@@ -85,8 +100,8 @@ class LabelSpelling:
 class RowLocator:
     """Finds rows or ids in items; an item of weight 0 does not exist."""
 
-    def __init__(self, items: ItemSource, spelling: LabelSpelling, weights: str | None) -> None:
-        self.items, self.spelling, self.weights = items, spelling, weights
+    def __init__(self, items: ItemSource, weights: str | None) -> None:
+        self.items, self.weights = items, weights
 
     def find_missing_labels(self, role: str, labels: Iterable[Any]) -> list[str]:
         """Return the first places without a label, or with one of those that stand for none."""
@@ -105,21 +120,13 @@ class RowLocator:
         rows = self.find_cells(where, ROWS_SHOWN, column(GOLD))
         return [place for place, _ in rows if place != SOMEWHERE]
 
-    def refuse_off_scale_labels(
-        self, scale: Scale, role: str, labels: Sequence[Any], title: str
-    ) -> None:
-        """Say where the first of the labels stands, if there are any, none of them on the scale."""
-        if labels:
-            strange = column(role).is_in(labels[:MOST_LABELS])
-            place, found = self.find_cells(strange, 1, column(role))[0]
-            if self.items.keyed:  # the labels of one item are from two files
-                place += f" of {self.find_cells(strange, 1, column(f'{role}_file'))[0][1]}"
-            place += f" of column {title!r}"
-            if self.spelling.left_out is None:
-                raise make_off_scale_error(scale, self.spelling.rename_label(found), place)
-            everywhere = column(role).is_in(labels) & self._is_counted()
-            count = self.items.sum_by([role], {"items": COUNT}, everywhere)
-            self.spelling.leave_out(labels, place, found, int(count["items"].sum()))
+    def find_label(self, role: str, labels: Sequence[Any], title: str) -> Row:
+        """Return where the first of some labels stands, and that label."""
+        wanted = column(role).is_in(labels[:MOST_LABELS])
+        place, found = self.find_cells(wanted, 1, column(role))[0]
+        if self.items.keyed:  # the labels of one item are from two files
+            place += f" of {self.find_cells(wanted, 1, column(f'{role}_file'))[0][1]}"
+        return f"{place} of column {title!r}", found
 
     def refuse_no_items(self, verb: str) -> None:
         """Say why there is nothing to work on."""

@@ -16,7 +16,7 @@ from ordinate.readers.items import (
     ItemSource,
     is_wrong_weight,
 )
-from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.label_cells import RowLocator
 from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.summaries.tabulation import (
     DROP_HINT,
@@ -47,7 +47,7 @@ class NumericCells(RowLocator):
     def __init__(
         self, items: ItemSource, titles: Mapping[str, str], columns: Mapping[str, str]
     ) -> None:
-        super().__init__(items, LabelSpelling({}), titles.get(WEIGHT))
+        super().__init__(items, titles.get(WEIGHT))
         self.titles = titles
         self.columns = {role: name for role, name in columns.items() if name in titles}
 

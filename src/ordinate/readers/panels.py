@@ -117,6 +117,6 @@ def count_table_systems(
     others = {ROLES[x]: name for x, name in names.items() if x in {"weights", "groups"}}
     scale, notes = table.find_scale(scale, sides.values())
     items = table.open_items({**sides, **others})
-    reading = PanelReader(items, sides, others, LabelSpelling(renamed or {}))
+    reading = PanelReader(items, sides, others, LabelSpelling(renamed))
     panel = replace(reading.read(scale, missing), systems=tuple(systems))
     return PanelData(panel, names[GOLD], notes=(*notes, *reading.cells.notes))

@@ -81,7 +81,7 @@ class ProbabilityReader:
         self.titles = {ROLES[argument]: name for argument, name in names.items()}
         self.groups = [SUBGROUP] if SUBGROUP in self.titles else []
         self.weighted = WEIGHT in self.titles
-        self.spelling = LabelSpelling(renamed or {})
+        self.spelling = LabelSpelling(renamed)
         self.scale, self.notes = self._find_scale(table, scale)
         self.rows = ProbabilityExpressions(
             self.scale, weighted=self.weighted, renormalize=renormalize
@@ -104,7 +104,7 @@ class ProbabilityReader:
             seen = table.open_items(self.titles).sum_by(sides, {"items": COUNT})
             labels = {label for side in sides for label in seen[side]}
             scale = self.spelling.find_scale(None, labels, notes)
-        return scale, notes
+        return self.spelling.renamed.adjust(scale), notes
 
     def _open(self, *needed: Expression) -> ItemSource:
         """Return the items with the columns that are needed."""

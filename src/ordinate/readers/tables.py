@@ -60,6 +60,11 @@ def open_table(data: Any) -> "ColumnTable | LazyTable":
         refuse_duplicate_columns(name, getattr(data, "column_names", None) or data.columns)
         raise
     if not isinstance(frame, narwhals.LazyFrame):
+        if any(isinstance(column, tuple) for column in frame.columns):  # a MultiIndex of pandas
+            raise BadInput(
+                f"The columns of {name} have several levels of names. Give each one name: "
+                "frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
+            )
         return ColumnTable(frame, frame.columns, name)
     with explain_failure(name):
         frame = narwhals.from_native(_tell_texts_apart(data, library))
@@ -83,8 +88,9 @@ class ColumnTable:
 
     def take_matrix(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return columns of numbers side by side."""
+        known = dict.fromkeys(self.columns)
         for name in names:
-            check_column(self.name, name, self.columns)
+            check_column(self.name, name, known)
         columns = (convert_to_numbers(self.take_column(name), name) for name in names)
         return np.column_stack(list(columns))
 

@@ -1,9 +1,12 @@
 """What the arguments of results may be: a scale, metrics, confidence intervals."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, OrdinateError
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
@@ -13,6 +16,7 @@ from ordinate.results.base import Origin
 from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
+from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -32,6 +36,12 @@ DEFAULT_METRICS = (
 )
 MOST_SYSTEMS = 500
 SYSTEM = "the system"  # before its name, as an argument
+ADVICE_OF_OTHERS = {  # what errors advise, and what to do without such an argument
+    r"\bscale='": "labels='",
+    r"Leave them out with missing=[^.]*\.": "Take these items out first.",
+    r"Pass renormalize=True .*1\.01\.": "Divide each row by its sum first.",
+}
+P, T = ParamSpec("P"), TypeVar("T")
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -130,7 +140,7 @@ def count_panel(
     weights: Any,
     groups: Any,
     missing: MissingPolicy,
-    label_map: Mapping[str, str | None] | None = None,
+    label_map: LabelMap | None = None,
     check_count: Callable[[int], None],
 ) -> tuple[Panel, Origin]:
     """Count what systems predict for the same items, and say which scale was taken."""
@@ -142,13 +152,14 @@ def count_panel(
     if isinstance(given.table, LazyTable):
         found = count_table_systems(given.table, given.names, named, scale, missing, label_map)
         return found.panel, Origin(found.gold, notes=found.notes)
-    sides = ("gold", *predictions)
-    given = given.rename_labels(label_map, sides)
-    declared = given.find_scale(scale, sides)
+    spelling = LabelMap() if label_map is None else label_map
+    given, declared = given.read_labels(scale, spelling, predictions)
     clusters = None if groups is None else factorize_column(given["groups"], "groups")
     columns = {name: given[f"{SYSTEM} {name}"] for name in named}
-    panel = Panel.of(given["gold"], columns, declared, given["weights"], clusters, missing)
+    with nullcontext() if label_map is None else explain_unknown_labels():
+        panel = Panel.of(given["gold"], columns, declared, given["weights"], clusters, missing)
     notes = describe_preset(declared) if scale is None else ()
+    notes = (*notes, *spelling.describe(declared))
     return panel, Origin(given.names.get("gold", "gold"), notes=notes)
 
 
@@ -157,6 +168,23 @@ def describe_preset(scale: Scale) -> tuple[str, ...]:
     if scale.preset is None:
         return (CARRIED_SCALE,)
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
+
+
+def advise_own_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """Let the errors of a function with scikit-learn's arguments advise those that it has."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except OrdinateError as problem:
+            message = str(problem)
+            for advice, own in ADVICE_OF_OTHERS.items():
+                message = re.sub(advice, own, message)
+            problem.args = (message,)
+            raise
+
+    return call
 
 
 def _list_named(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Metric]:

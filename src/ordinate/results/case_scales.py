@@ -1,7 +1,7 @@
 """Cases that have their own scales: each evaluated on its own, averaged, never pooled."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from ordinate.results.case_averages_text import MOST_NAMED
 from ordinate.results.evaluation_tables import count_tables
 from ordinate.results.given_columns import take_columns
 from ordinate.scale import Scale
-from ordinate.scale.encoding import MAP_LABEL_HINT, factorize_column
+from ordinate.scale.encoding import factorize_column
+from ordinate.scale.label_maps import explain_unknown_labels
 from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
@@ -94,17 +95,12 @@ def check_case_scales(names: Iterable[Hashable], scales: Mapping[Any, Scale]) ->
         )
 
 
-@contextmanager
-def explain_joined_scales() -> Iterator[None]:
+def explain_joined_scales() -> AbstractContextManager[None]:
     """Say of a label that is on none of the scales what they are; no other can be declared."""
-    try:
-        yield
-    except OffScale as problem:
-        way = (
-            "These are the labels of all scales of the cases together. Correct the label, map it "
-            "(--map), or give its case a scale that has it (--scale-by)."
-        )
-        raise OffScale(str(problem).replace(MAP_LABEL_HINT, way)) from None
+    return explain_unknown_labels(
+        "These are the labels of all scales of the cases together. Correct the label, map it "
+        "(--map), or give its case a scale that has it (--scale-by)."
+    )
 
 
 def average_scaled_cases(

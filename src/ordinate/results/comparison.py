@@ -50,6 +50,7 @@ from ordinate.results.comparison_settings import (
 )
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.results.leaderboard_text import describe_comparison
+from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries import PairedPredictions, Panel
 from ordinate.summaries.tabulation import MissingPolicy
 
@@ -239,6 +240,8 @@ def compare(
     average_over: Any = None,
     missing: MissingPolicy = "error",
     label_map: Mapping[str, str | None] | None = None,
+    tidy_labels: bool = False,
+    edges: Iterable[float] = (),
     interval: ConfidenceIntervals | float = 0.95,
     resamples: int | None = None,
     seed: int | None = None,
@@ -253,7 +256,8 @@ def compare(
     table, as for `evaluate`, and the other arguments name its columns: `compare(frame,
     gold="level", systems=["a", "b"])`. `groups` is a column that says which items belong
     together (writers, topics, documents); `average_over` is such a column, too: of cases, by whose
-    means systems are compared as well, paired by case. `interval` is the confidence level, or
+    means systems are compared as well, paired by case. `label_map`, `tidy_labels` and `edges` are
+    those of `evaluate`. `interval` is the confidence level, or
     `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a level.
     `against` is 'all', 'leader' or the name of a system; `margins` are differences that do not
     matter, by metric; `pairs` get permutation tests.
@@ -282,7 +286,7 @@ def compare(
         weights=weights,
         groups=groups if average_over is None else average_over,
         missing=missing,
-        label_map=label_map,
+        label_map=LabelMap(label_map, tidy=tidy_labels, edges=edges),
         check_count=check_system_count,
     )
     settings = ComparisonSettings(

@@ -51,9 +51,12 @@ def _list_disagreements(
 ) -> tuple[list[tuple[str, str, int]], list[tuple[str, str | None]]]:
     """Return pairs of labels that differ, with the steps between, and those unanswered."""
     wrong, unanswered = [], []
-    table, rename = reading.cells.table, reading.cells.spelling.rename_label
+    table, (of_gold, of_predicted) = (
+        reading.cells.table,
+        (reading.cells.spelled[side].rename_label for side in (GOLD, PREDICTED)),
+    )
     for gold, predicted in set(zip(table[GOLD], table[PREDICTED], strict=True)):
-        truth, answer = scale.lookup[rename(gold)], scale.lookup[rename(predicted)]
+        truth, answer = scale.lookup[of_gold(gold)], scale.lookup[of_predicted(predicted)]
         if truth == len(scale):
             continue
         if answer == len(scale):

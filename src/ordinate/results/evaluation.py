@@ -66,6 +66,7 @@ from ordinate.results.metric_scores import (
 )
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
+from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.confusion import ConfusionData
 from ordinate.summaries.tabulation import MissingPolicy
@@ -388,6 +389,8 @@ def evaluate(
     missing: MissingPolicy = "error",
     second_rater: Any = None,
     label_map: Mapping[str, str | None] | None = None,
+    tidy_labels: bool = False,
+    edges: Iterable[float] = (),
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
     columns: Any = None,
@@ -402,7 +405,9 @@ def evaluate(
     other arguments name columns: `evaluate(frame, gold="level", predicted="guess")`. Tables are
     frames of pandas, Polars, PyArrow, DuckDB, Ibis, Dask and PySpark, columns by name, and `Query`
     of a database; lazy ones are counted by their own engine. A `ConfusionMatrix` is evaluated as
-    it is. `label_map` renames labels first.
+    it is. `label_map` renames labels first, `tidy_labels` takes them with blanks around them, in
+    any case and Unicode form, and predicted numbers are cut into levels at `edges`, of which there
+    is one less than there are levels; a score that equals an edge is of the level above it.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
@@ -433,7 +438,8 @@ def evaluate(
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
     if isinstance(data, ConfusionMatrix):
         columns_given = (gold, predicted, weights, by, groups, average_over, second_rater)
-        if any(x is not None for x in (*columns_given, scale, label_map, probabilities)):
+        labels_given = (label_map, tidy_labels or None, tuple(edges) or None)
+        if any(x is not None for x in (*columns_given, *labels_given, scale, probabilities)):
             raise BadOption("A confusion matrix is counted already: scale and columns come late.")
         return Evaluation.from_summary(
             data, metrics, attribution_metrics=error_attribution, interval=intervals
@@ -457,22 +463,24 @@ def evaluate(
         )
         raise BadOption(f"There are no {lacking} probabilities=….")
     calibrations: Calibrations = (None, {})
+    spelling = LabelMap(label_map, tidy=tidy_labels, edges=edges)
+    if spelling.edges and predicted is None:
+        raise BadOption("edges=… cut predicted scores: name them (predicted=…).")
     if isinstance(given.table, LazyTable):
         if probabilities is None:
-            counted = count_table(given.table, given.names, scale, missing, label_map)
+            counted = count_table(given.table, given.names, scale, missing, spelling)
         else:
             from ordinate.readers.probability_sums import ProbabilityReader  # noqa: PLC0415 - start-up
 
             reading = ProbabilityReader(
-                given.table, given.names, probabilities, scale, label_map, renormalize=renormalize
+                given.table, given.names, probabilities, scale, spelling, renormalize=renormalize
             )
             calibrations = _count_probabilities(
                 reading, of_probabilities, missing=missing, bins=bins, interval=intervals
             )
             counted = reading.count_labels(missing)
     else:
-        given = given.rename_labels(label_map, ("gold", "predicted", "second_rater"))
-        declared = given.find_scale(scale, ("gold", "predicted"))
+        given, declared = given.read_labels(scale, spelling, ["predicted"])
         if probabilities is not None:
             given = given.add_probabilities(probabilities, columns, declared)
             calibrations = _evaluate_probabilities(
@@ -484,9 +492,10 @@ def evaluate(
                 bins=bins,
                 interval=intervals,
             )
-        counted = count_tables(given, declared, missing)
-        if scale is None:
-            counted = replace(counted, notes=describe_preset(declared))
+        with explain_unknown_labels():
+            counted = count_tables(given, declared, missing)
+        preset = describe_preset(declared) if scale is None else ()
+        counted = replace(counted, notes=(*preset, *spelling.describe(declared)))
     cases = None
     if average_over is not None:
         cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)

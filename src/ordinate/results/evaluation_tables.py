@@ -50,7 +50,7 @@ def _count_columns(given: GivenColumns, scale: Scale, missing: MissingPolicy) ->
     columns = {"gold": gold, "predicted": predicted}
     if second is not None:
         columns[SECOND_RATER] = second
-    levels = {x: encode_positions(scale, columns[x], x, weighing) for x in columns}
+    levels = {x: encode_positions(scale, columns[x], x, weighing, beside=columns) for x in columns}
     n = len(levels["gold"])
     check_same_length(n, len(levels["predicted"]), "gold labels", "predictions")
     for part in (subgroups, units):

@@ -1,6 +1,6 @@
 """Columns as arguments of results: at hand, or named of a table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.tables import ColumnTable, LazyTable, is_table, open_table
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import rename_labels
+from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries.probabilities import find_most_probable_labels
 
 
@@ -27,20 +28,30 @@ class GivenColumns:
         """Return a column, None where there is none."""
         return self.columns.get(argument)
 
-    def rename_labels(
-        self, renamed: Mapping[str, Any] | None, arguments: Iterable[str]
-    ) -> "GivenColumns":
-        """Return the columns at hand with other labels in the place of some."""
-        if not renamed:
-            return self
-        labels = {
-            x: rename_labels(self.columns[x], renamed) for x in arguments if x in self.columns
-        }
-        return replace(self, columns={**self.columns, **labels})
+    def read_labels(
+        self, declared: Any, label_map: LabelMap, predicted: Iterable[str]
+    ) -> tuple["GivenColumns", Scale]:
+        """Return the columns with labels renamed and predicted scores cut, and the scale.
 
-    def find_scale(self, declared: Any, arguments: Iterable[str]) -> Scale:
-        """Return the declared scale, the one that columns carry, or the one preset that fits."""
-        return resolve_scale(declared, *(self[x] for x in arguments if self[x] is not None))
+        It is the declared one, the one that columns carry, or the one preset that fits.
+        """
+        predicted = [x for x in predicted if self[x] is not None]
+        given = self
+        if len(label_map):
+            given = self.rename_labels(("gold", "second_rater", *predicted), label_map.rename)
+        sides = ["gold"] if label_map.edges else ["gold", *predicted]
+        scale = resolve_scale(declared, *(given[x] for x in sides), tidy=label_map.tidy)
+        if label_map.edges:
+            given = given.rename_labels(predicted, lambda label: label_map.cut(label, scale))
+        return given, label_map.adjust(scale)
+
+    def rename_labels(
+        self, arguments: Iterable[str], rename: Callable[[Any], Any]
+    ) -> "GivenColumns":
+        """Return the columns with other labels in those of some arguments."""
+        there = [x for x in arguments if self[x] is not None]
+        renamed = {x: rename_labels(self[x], rename) for x in there}
+        return replace(self, columns={**self.columns, **renamed})
 
     def add_probabilities(self, probabilities: Any, columns: Any, scale: Scale) -> "GivenColumns":
         """Return the columns with a table of probabilities, or those that were named.

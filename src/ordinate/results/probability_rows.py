@@ -77,7 +77,7 @@ def read_probability_rows(
             (prefix,) = columns.probabilities
             named = expand_columns(columns.probabilities, sources[0])
             seen = {name.removeprefix(prefix) for name in named}
-        scale = LabelSpelling({}).find_scale(scale, seen, notes)
+        scale = LabelSpelling().find_scale(scale, seen, notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         found = []
         for source, name, column in zip(sources, gold, labels, strict=True):

@@ -11,18 +11,21 @@ from ordinate.errors import BadOption, replace_control_characters, shorten
 from ordinate.metrics import find_metric
 from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.render.text import measure_width
+from ordinate.results.arguments import advise_own_arguments
 from ordinate.results.calibration import Calibration, format_bin_range
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import convert_weights, encode_positions
 
 RULE_LINE = "=" * 80
+MOST_DIGITS = 100
 NUMBER_WIDTH = 9  # of scikit-learn's columns, whatever the digits
 
 Floats = NDArray[Any]
 ZeroDivision = Literal["warn"] | float
 
 
+@advise_own_arguments
 def classification_report(
     y_true: Any,
     y_pred: Any,
@@ -54,6 +57,7 @@ def classification_report(
             high        n/a      0.00      0.00         1
     """
     check_zero_division(zero_division)
+    _check_digits(digits)
     scale = _name_levels(resolve_scale(labels, y_true, y_pred), target_names)
     matrix = ConfusionMatrix.of(y_true, y_pred, scale, sample_weight)
     support = _sum_support(scale, y_true, y_pred, sample_weight)
@@ -76,6 +80,7 @@ def classification_report(
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
+@advise_own_arguments
 def cefr_classification_report(
     y_true: Any,
     y_pred: Any,
@@ -105,6 +110,7 @@ def cefr_classification_report(
     )
 
 
+@advise_own_arguments
 def calibration_report(
     y_true: Any,
     y_pred_proba: Any,
@@ -119,6 +125,7 @@ def calibration_report(
     >>> print(report.splitlines()[4])
     Expected Calibration Error (ECE): 0.25
     """
+    _check_digits(digits)
     scale = _name_levels(resolve_scale(labels, y_true, y_true), target_names)
     result = Calibration.of(
         y_true, y_pred_proba, scale=scale, metrics=["ece"], bins=n_bins, interval=None
@@ -144,6 +151,11 @@ def _name_levels(scale: Scale, names: Sequence[str] | None) -> Scale:
 
 _HEADER = ("precision", "recall", "f1-score", "support")
 _TOTALS = {"accuracy": "accuracy", "adjacent accuracy": "accuracy_within"}
+
+
+def _check_digits(digits: int) -> None:
+    if not (isinstance(digits, int) and 0 <= digits <= MOST_DIGITS):
+        raise BadOption(f"digits={shorten(digits)} is not an integer from 0 to {MOST_DIGITS}.")
 
 
 def check_zero_division(value: ZeroDivision) -> None:

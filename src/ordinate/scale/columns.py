@@ -16,6 +16,7 @@ from ordinate.scale.levels import Scale
 
 CHUNK = 1 << 16  # items; small enough for the cache, large enough to forget the loop around it
 OFF_SCALE_CODE = -1  # in `levels`: not on the scale
+LONGEST_INTEGER = 20  # digits; more have no type in NumPy
 WIDEST_SPAN = 4096  # the largest span of integer labels that is counted without a search
 
 Integers = NDArray[Any]
@@ -225,7 +226,8 @@ def find_integer_labels(scale: Scale) -> dict[int, int]:
 def _is_integer(key: Hashable) -> bool:
     if isinstance(key, bool) or not isinstance(key, (int, str)):
         return False
-    return str(key).removeprefix("-").isdecimal() and str(key).isascii()
+    text = str(key).removeprefix("-")
+    return len(text) <= LONGEST_INTEGER and text.isdecimal() and text.isascii()
 
 
 def view_as_unsigned(values: Integers) -> Integers:

@@ -1,8 +1,9 @@
 """Files that say what labels mean: those to rename, and the scales of cases."""
 
 import csv
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,19 @@ def read_label_map(path: str) -> dict[str, str | None]:
     return renamed
 
 
+def format_label_map(renamed: Mapping[str, Any]) -> str:
+    """Return a label map as CSV, in which nothing stands beside what means a missing label."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("from", "to"), *renamed.items()])
+    return text.getvalue()
+
+
 def _name_level(level: Any) -> str | None:
     return None if is_missing(level) else str(level)
 
 
 def _parse_label_map(path: str, text: str) -> Pairs:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
         raise BadInput(
             f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '

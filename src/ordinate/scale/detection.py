@@ -1,19 +1,24 @@
 """Which scale a column is on, when the caller does not say: declared by the column, or a preset."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from ordinate.errors import BadScale, NoItems
 from ordinate.scale.encoding import factorize_column, read_ordered_categories
-from ordinate.scale.labels import is_missing
+from ordinate.scale.label_maps import drop_other_spellings, is_score, simplify_label
+from ordinate.scale.labels import is_missing, normalize_label, tidy_label
 from ordinate.scale.levels import PRESETS, Scale
 
 MOST_PROPOSED, LONGEST_PROPOSAL = 12, 200  # labels and characters in the proposal of a scale
-INTEGER, NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d*\.?\d+(e[+-]?\d+)?", re.IGNORECASE)
+INTEGER, NUMBER = re.compile(r"-?\d{1,18}"), re.compile(r"-?\d*\.?\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
+def resolve_scale(
+    declared: "Scale | str | Iterable[Hashable] | None",
+    *columns: Any,
+    tidy: bool = False,
+) -> Scale:
     """Return the declared scale, or the one that columns carry, or the one preset that fits.
 
     >>> resolve_scale(None, ["B1", "A2"], ["B2", "A2"]).preset
@@ -27,7 +32,8 @@ def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns:
     found = [factorize_column(column, "labels") for column in columns]
     if not any(len(each.codes) for each in found):
         raise NoItems("There are no items: the columns are empty.")
-    return find_preset(lambda: {x for each in found for x in each.values if not is_missing(x)})
+    seen = {x for each in found for x in each.values if not is_missing(x)}
+    return find_preset(seen, tidy=tidy)
 
 
 def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None:
@@ -39,18 +45,21 @@ def find_carried_scale(orders: "Iterable[Sequence[Any] | None]") -> Scale | None
     return Scale(carried.pop()) if carried else None
 
 
-def find_preset(seen: Callable[[], set[Any]]) -> Scale:
+def find_preset(labels: set[Any], *, tidy: bool = False) -> Scale:
     """Return the only preset of words that has every label seen; numbers identify no scale.
 
-    Where it has most of them, the others are reported as off that scale, with their place.
+    Where it has most of them in some spelling, the others are reported as off that scale.
     """
-    labels = seen()
     worded = {name: set(of) for name, of in PRESETS.items() if all(isinstance(x, str) for x in of)}
-    fitting = [name for name, known in worded.items() if labels and labels <= known]
-    nearest = [name for name, known in worded.items() if 2 * len(labels & known) > len(labels)]
+    seen = {simplify_label(label) for label in labels if not is_score(label)}
+    simple = {name: set(map(simplify_label, of)) for name, of in worded.items()}
+    spelled = set(map(tidy_label, labels)) if tidy else labels
+    known = {name: set(map(tidy_label, of)) if tidy else of for name, of in worded.items()}
+    fitting = [name for name, levels in known.items() if labels and spelled - {""} <= levels]
+    nearest = [name for name, levels in simple.items() if 2 * len(seen & levels) > len(seen)]
     if len(fitting) == 1 or (not fitting and len(nearest) == 1):
         return Scale.of((fitting or nearest)[0])
-    names = sorted(map(str, labels))
+    names = sorted(map(normalize_label, labels))
     shown = ", ".join(names[:MOST_PROPOSED])[:LONGEST_PROPOSAL]
     if len(names) > MOST_PROPOSED:
         shown += f", … ({len(names):,} in all)"
@@ -76,9 +85,9 @@ def _suggest_regression(names: Sequence[str]) -> str:
 
 def _propose_scale(labels: set[Any]) -> str:
     """Return how to declare the labels that were seen: a range of integers, or words to sort."""
-    names = sorted(map(str, labels))
-    if names and all(map(INTEGER.fullmatch, names)):
-        numbers = [int(name) for name in names]
+    names = drop_other_spellings(map(normalize_label, labels))
+    numbers = [int(name) for name in names if INTEGER.fullmatch(name)]
+    if 2 * len(numbers) > len(names) or (numbers and all(map(NUMBER.fullmatch, names))):
         scale = f"{min(numbers)}..{max(numbers)}"
         return (
             f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."

@@ -4,14 +4,14 @@ A column comes as its library keeps it: NumPy's arrays and lists are read here, 
 and those of pandas, Polars and Arrow by these libraries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadScale, OffScale, shorten
+from ordinate.errors import BadInput, BadScale
 from ordinate.scale.columns import (
     CHUNK,
     OFF_SCALE_CODE,
@@ -26,23 +26,22 @@ from ordinate.scale.columns import (
     SearchedCodes,
     find_integer_labels,
 )
-from ordinate.scale.labels import convert_to_python, is_missing, normalize_label, parse_number
+from ordinate.scale.labels import convert_to_python, is_missing, parse_number
 from ordinate.scale.levels import Scale
 from ordinate.scale.series import holds_words, open_series, read_categories, read_declared_order
 
 __all__ = [
     "CHUNK",
-    "MAP_LABEL_HINT",
     "OFF_SCALE_CODE",
     "CodeOutOfRange",
     "Groups",
     "LabelCodes",
     "encode_labels",
     "factorize_column",
-    "make_off_scale_error",
 ]
 
-MAP_LABEL_HINT = "Map it first (--map), or declare another scale (--scale)."
+
+MOST_BITS = 14_000  # of an integer that Python writes as text
 
 
 class Groups(NamedTuple):
@@ -92,17 +91,19 @@ def factorize_column(column: Any, name: str = "groups") -> Groups:
             codes.append(np.fromiter(map(numbered.__getitem__, part), np.int64, len(part)))
         except TypeError:
             raise BadInput(f"{name} holds values that are not hashable, such as lists.") from None
+    if any(type(value) is int and value.bit_length() > MOST_BITS for value in numbered):
+        raise BadInput(f"{name} holds integers of thousands of digits. Give them as text.")
     return Groups(list(numbered), np.concatenate(codes) if codes else np.empty(0, np.int64))
 
 
-def rename_labels(column: Any, renamed: Mapping[str, Any]) -> Any:
-    """Return a column with other labels in the place of some.
+def rename_labels(column: Any, rename: Callable[[Any], Any]) -> Any:
+    """Return a column in which each distinct label was renamed.
 
-    >>> rename_labels(["b1", "B2"], {"b1": "B1"}).tolist()
+    >>> rename_labels(["b1", "B2"], str.upper).tolist()
     ['B1', 'B2']
     """
     found = factorize_column(column, "labels")
-    values = [x if x is None else renamed.get(normalize_label(x), x) for x in found.values]
+    values = [x if x is None else rename(x) for x in found.values]
     return np.array([*values, None], object)[found.codes]  # None: an array of objects, always
 
 
@@ -112,15 +113,6 @@ class _NumberedValues(dict[Any, int]):
             return self[None]
         self[value] = number = len(self)
         return number
-
-
-def make_off_scale_error(
-    scale: Scale, label: Any, where: str, way: str = MAP_LABEL_HINT
-) -> OffScale:
-    """Return the error for a label that the scale does not have; `way` says what to do."""
-    return OffScale(
-        f"Label {shorten(convert_to_python(label))} ({where}) is not on the scale {scale}. {way}"
-    )
 
 
 # --- which kind of column it is ------------------------------------------------------------------
@@ -223,7 +215,7 @@ def _encode_floats(scale: Scale, length: int, look: Any, values: Any) -> LabelCo
 def _encode_series(scale: Scale, series: Any) -> LabelCodes:
     if holds_words(series):
         return CategoryCodes(scale, *read_categories(series))
-    if series.dtype.is_integer():
+    if series.dtype.is_integer() and "128" not in str(series.dtype):  # NumPy has 64 bits
         lacks = series.null_count() > 0
         missing = series.is_null().to_numpy() if lacks else None
         values = (series.fill_null(0) if lacks else series).to_numpy()

@@ -1,5 +1,8 @@
 """What counts as the same label, and what counts as missing."""
 
+import math
+import unicodedata
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
@@ -12,9 +15,9 @@ def normalize_label(label: Hashable) -> str:
         return str(label)
     try:
         whole = int(label)  # type: ignore[call-overload] # asks whether it can
-    except (TypeError, ValueError, OverflowError):
-        return str(label)
-    return str(whole) if whole == label else str(label)
+        return str(whole) if whole == label else str(label)
+    except (TypeError, ValueError, OverflowError):  # an integer of 5,000 digits has no decimal text
+        return hex(label) if isinstance(label, int) else str(label)
 
 
 def is_missing(label: Any) -> bool:
@@ -31,27 +34,54 @@ def is_missing(label: Any) -> bool:
     return differs is True or (hasattr(differs, "dtype") and differs.ndim == 0 and bool(differs))
 
 
+def is_hashable(label: Any) -> bool:
+    """Tell whether something can be a label at all: a list, or a tuple with one, cannot."""
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
 def convert_to_python(label: Any) -> Any:
     """Return a NumPy scalar as the Python value that it stands for."""
     return label.item() if hasattr(label, "item") and hasattr(label, "dtype") else label
 
 
+def tidy_label(label: Hashable) -> str:
+    """Return a label without blanks around it, in one case and one Unicode form.
+
+    >>> [tidy_label(label) for label in (" b2", "Ｂ２", 2.0)]
+    ['b2', 'b2', '2']
+    """
+    return unicodedata.normalize("NFKC", normalize_label(label)).strip().casefold()
+
+
 def parse_number(text: str) -> float | None:
-    """Return the number that a text spells, if it spells one; integers of any size exactly."""
+    """Return the finite number that a text spells, if it spells one; integers exactly."""
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
-            pass
+            continue
+        return number if abs(number) < math.inf else None
     return None
 
 
 class LabelLookup(dict[Any, int]):
-    """From label to position; spellings of the same number are found, missing is `len(labels)`."""
+    """From label to position; spellings of the same number are found, missing is `len(labels)`.
 
-    def __init__(self, labels: tuple[Hashable, ...]) -> None:
+    A `tidy` one finds labels whose blanks, case and Unicode form differ, too, unless two levels
+    differ in nothing else; `tidied` has those that it found, and the position of each.
+    """
+
+    def __init__(self, labels: tuple[Hashable, ...], *, tidy: bool = False) -> None:
         super().__init__((normalize_label(label), code) for code, label in enumerate(labels))
         self.update((label, code) for code, label in enumerate(labels))
+        spelled = [tidy_label(label) for label in labels] if tidy else []
+        clear = Counter(spelled)
+        self.tidy = {text: code for code, text in enumerate(spelled) if clear[text] == 1}
+        self.tidied: dict[Any, int] = {}
         self.missing = len(labels)
         numbers = {code: parse_number(normalize_label(label)) for code, label in enumerate(labels)}
         self.numeric = False
@@ -68,6 +98,14 @@ class LabelLookup(dict[Any, int]):
         if text not in self and self.numeric and (number := parse_number(text)) is not None:
             text = normalize_label(number)
         if text not in self:
-            raise KeyError(label)
+            return self._find_tidied(label)
         self[label] = code = self[text]
+        return code
+
+    def _find_tidied(self, label: Any) -> int:
+        """Find a label by its tidied spelling; one of blanks alone is missing."""
+        text = tidy_label(convert_to_python(label)) if self.tidy else ""
+        if not self.tidy or (text and text not in self.tidy):
+            raise KeyError(label)
+        self[label] = self.tidied[label] = code = self.tidy.get(text, self.missing)
         return code

@@ -1,17 +1,18 @@
 """Scale: the labels from lowest to highest, where they stand, and how they are shown."""
 
+import copy
 import csv
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadScale, suggest_names
+from ordinate.errors import BadScale, shorten, suggest_names
 from ordinate.scale.labels import LabelLookup, convert_to_python, is_missing, normalize_label
 
 PRESETS: dict[str, tuple[Hashable, ...]] = {
@@ -56,6 +57,7 @@ class Scale:
     at: tuple[float, ...] = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
     preset: str | None = field(repr=False)
+    tidy: bool = field(default=False, repr=False)
 
     def __init__(
         self,
@@ -84,12 +86,12 @@ class Scale:
         if isinstance(declared, Scale):
             return declared
         if not isinstance(declared, str) and not isinstance(declared, Iterable):
-            raise BadScale(f"{declared!r} is not a scale: pass labels, lowest to highest.")
+            raise BadScale(f"{shorten(declared)} is not a scale: pass labels, lowest to highest.")
         if not isinstance(declared, str):
             return cls(declared)
         if declared in PRESETS:
             return cls(PRESETS[declared], preset=declared)
-        if ends := re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", declared):
+        if ends := re.fullmatch(r"\s*(-?\d{1,99})\s*\.\.\s*(-?\d{1,99})\s*", declared):
             return cls(_parse_integer_range(int(ends[1]), int(ends[2])))
         try:
             labels = next(csv.reader([declared], skipinitialspace=True), [])
@@ -98,11 +100,22 @@ class Scale:
         if len(labels) < 2:
             known = ", ".join(PRESETS)
             raise BadScale(
-                f"{declared!r} is not a scale: name a preset ({known}), an integer range such as "
-                f"1..6, or at least two labels from lowest to highest, such as 'low,mid,high'."
-                + suggest_names(declared, [*PRESETS])
+                f"{shorten(declared)} is not a scale: name a preset ({known}), an integer range "
+                "such as 1..6, or at least two labels from lowest to highest, such as "
+                "'low,mid,high'." + suggest_names(declared, [*PRESETS])
             )
         return cls(label.strip() for label in labels)
+
+    def tidied(self) -> "Scale":
+        """Return the scale that knows its labels with blanks around them, in any case, and NFKC.
+
+        >>> Scale.of("cefr").tidied().lookup[" b2"]
+        3
+        """
+        found = copy.copy(self)
+        object.__setattr__(found, "tidy", True)
+        found.__dict__.pop("lookup", None)  # which has to remember what it finds from here on
+        return found
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:
@@ -155,7 +168,7 @@ class Scale:
     @cached_property
     def lookup(self) -> LabelLookup:
         """From label to position, in any spelling."""
-        return LabelLookup(self.labels)
+        return LabelLookup(self.labels, tidy=self.tidy)
 
 
 def _parse_integer_range(low: int, high: int) -> range:
@@ -168,23 +181,26 @@ def _check_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
         raise BadScale(f"Scale takes a list of labels; write Scale.of({labels!r}) for a name.")
     if isinstance(labels, (set, frozenset)):
         raise BadScale("A set has no order. Pass the labels as a list, lowest to highest.")
-    checked = tuple(convert_to_python(label) for label in labels)
+    checked = tuple(map(convert_to_python, islice(labels, MOST_LEVELS + 1)))
     if len(checked) > MOST_LEVELS:
         raise BadScale(
-            f"{len(checked):,} levels are a quantity rather than a scale: at most {MOST_LEVELS}."
+            f"More than {MOST_LEVELS} levels are a quantity rather than a scale: for regression "
+            "there are ordinate.evaluate_regression and ordinate evaluate-regression."
         )
     seen: dict[str, Hashable] = {}
     for label in checked:
         try:
             hash(label)
-        except TypeError:
+            str(label)
+        except (TypeError, ValueError):  # the latter of integers of thousands of digits
             raise BadScale(
-                f"Label {label!r} is not hashable. Use texts, numbers or other hashable labels."
+                f"Label {shorten(label)} is not hashable, or too long. Use texts, numbers or other "
+                "hashable labels."
             ) from None
         if is_missing(label):
             raise BadScale(f"Label {label!r} means a missing label. Give the level a name.")
         if normalize_label(label) in seen or label in seen.values():
-            raise BadScale(f"Label {label!r} is on the scale twice. Name each level once.")
+            raise BadScale(f"Label {shorten(label)} is on the scale twice. Name each level once.")
         seen[normalize_label(label)] = label
     if len(checked) < 2:
         raise BadScale(
@@ -198,12 +214,13 @@ def _check_positions(positions: Iterable[float], size: int) -> tuple[float, ...]
     given = list(positions)
     try:
         at = tuple(map(float, given))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         at = ()
     rising = all(low < high for low, high in pairwise(at))
     if len(at) != size or not rising or not np.isfinite(at).all():
         raise BadScale(
-            f"Positions must be {size} finite numbers that rise with the levels, not {given}."
+            f"Positions must be {size} finite numbers that rise with the levels, not "
+            f"{shorten(given)}."
         )
     return at
 

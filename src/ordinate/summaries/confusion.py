@@ -263,7 +263,7 @@ def sum_between_levels(values: Array) -> Array:
 def _convert_counts(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadWeights(f"The {name} must be numbers of at least 0.") from None
     if not (np.isfinite(numbers) & (numbers >= 0)).all():
         raise BadWeights(f"The {name} must be finite numbers of at least 0.")

@@ -84,12 +84,12 @@ class Panel(Summary):
         scale = Scale.of(scale)
         names = tuple(map(str, systems))
         weighing = convert_weights(weights)
-        first = encode_positions(scale, gold, "gold", weighing)
+        first = encode_positions(scale, gold, "gold", weighing, beside=systems)
         if weighing is not None:
             check_same_length(len(first), len(weighing), "labels", "weights")
         columns = [first]
         for name, column in zip(names, systems.values(), strict=True):
-            columns.append(encode_positions(scale, column, name, weighing))
+            columns.append(encode_positions(scale, column, name, weighing, beside=systems))
             check_same_length(len(first), len(columns[-1]), "gold labels", f"predictions of {name}")
         if groups is not None:
             check_same_length(len(first), len(groups.codes), "labels", "groups")

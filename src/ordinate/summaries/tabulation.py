@@ -5,10 +5,12 @@ last column items without a prediction.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -28,15 +30,14 @@ from ordinate.errors import (
 from ordinate.scale import Scale
 from ordinate.scale.encoding import (
     CHUNK,
-    MAP_LABEL_HINT,
     OFF_SCALE_CODE,
     CodeOutOfRange,
     Groups,
     LabelCodes,
     encode_labels,
-    make_off_scale_error,
 )
-from ordinate.scale.labels import is_missing
+from ordinate.scale.label_maps import make_off_scale_error
+from ordinate.scale.labels import is_hashable, is_missing
 from ordinate.summaries.counting import (
     CellSums,
     GroupedCodes,
@@ -79,10 +80,10 @@ def count_columns(
         columns.widen()
         raw = _count_cells(rows, columns, weighing, groups)
     raw = raw.map(lambda x: x.reshape(-1, len(rows.levels), len(columns.levels)))
-    for axis, codes, name in ((1, rows, "gold"), (2, columns, "predicted")):
+    for axis, codes in ((1, rows), (2, columns)):
         if np.compress(codes.levels == OFF_SCALE_CODE, raw.items, axis=axis).any():
-            row = next(_find_rows(codes, OFF_SCALE_CODE, weighing))
-            raise make_off_scale_error(scale, codes.label(row), f"row {row + 1} of {name}")
+            both = {"gold": rows, "predicted": columns}
+            raise _list_off_scale_labels(scale, both, weighing)
     if groups is None:
         raw = raw.map(lambda x: x[0])
     return _move_to_positions(scale, raw, rows, columns), _locate_missing_rows(
@@ -91,11 +92,16 @@ def count_columns(
 
 
 def encode_positions(
-    scale: Scale, column: Any, name: str, weights: Weights = None, *, way: str = MAP_LABEL_HINT
+    scale: Scale,
+    column: Any,
+    name: str,
+    weights: Weights = None,
+    *,
+    beside: Mapping[str, Any] = MappingProxyType({}),
 ) -> NDArray[Any]:
     """Return the position of each item on the scale; one past the last where it is missing.
 
-    `way` says what to do about a label off the scale.
+    Where a label is off the scale, the error lists those of the columns `beside` this one, too.
     """
     codes = encode_labels(scale, column, name)
     try:
@@ -107,9 +113,24 @@ def encode_positions(
     if weights is not None and len(weights) == len(off):
         off &= weights > 0
     if off.any():
-        row = int(np.argmax(off))
-        raise make_off_scale_error(scale, codes.label(row), f"row {row + 1} of {name}", way)
+        others = {x: encode_labels(scale, y, x) for x, y in beside.items() if x != name}
+        raise _list_off_scale_labels(scale, {name: codes, **others}, weights)
     return positions
+
+
+def _list_off_scale_labels(
+    scale: Scale, columns: Mapping[str, LabelCodes], weights: Weights
+) -> OrdinateError:
+    """Return the error for all labels of some columns that are not on the scale."""
+    counts: Counter[Any] = Counter()
+    places: list[tuple[Any, str]] = []
+    for name, codes in columns.items():
+        codes.widen()
+        for row in _find_rows(codes, OFF_SCALE_CODE, weights):
+            label = codes.label(row)
+            counts[label if is_hashable(label) else shorten(label)] += 1
+            places = places or [(label, f"row {row + 1} of {name}")]
+    return make_off_scale_error(scale, counts, *places[0])
 
 
 def _read_positions(codes: LabelCodes) -> NDArray[Any]:
@@ -189,9 +210,9 @@ def convert_weights(weights: Any, n: int | None = None) -> Weights:
     if weights is None:
         return None
     try:
-        given = np.asarray(weights)
+        given = np.asarray(narrow_integers(weights))
         values = given.astype(float, copy=False) if given.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = None
     if values is None:
         raise BadWeights("Weights must be numbers of at least 0, one for each item.")
@@ -293,9 +314,16 @@ def _convert_to_array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))
+    column = narrow_integers(column)
     if hasattr(column, "__array__"):  # Arrow copies here where it has to
         return np.asarray(column)
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+
+def narrow_integers(column: Any) -> Any:
+    """Return integers of 128 bits, which NumPy does not have, as floating point numbers."""
+    wide = str(getattr(column, "dtype", "")) in {"Int128", "UInt128"}
+    return column.cast(float) if wide else column
 
 
 def _convert_number(value: Any, row: int, name: str) -> float:
