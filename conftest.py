@@ -26,6 +26,13 @@ def _forgotten() -> Iterator[None]:
             del CATALOGUE[key]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ignore what Ibis says to pandas on the page that shows both."""
+    for item in items:
+        if item.path.name == "tables.md":
+            item.add_marker(pytest.mark.filterwarnings("ignore:The 'future.infer_string' option"))
+
+
 @pytest.fixture(autouse=True)
 def _folder_of_its_own(request: pytest.FixtureRequest) -> None:
     """Run the examples of a page in an empty folder, for they may write files."""

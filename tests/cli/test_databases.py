@@ -122,6 +122,26 @@ def test_what_needs_the_items_of_a_regression_is_refused_for_a_database(asked, t
     assert told in ran.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "--gold", "typo", "--predicted", "guess"),
+        ("evaluate", "--gold", "gold", "--predicted", "typo", "--scale", "1..2"),
+        ("evaluate", "--gold", "gold", "--predicted", "guess", "--by", "typo", "--scale", "1..2"),
+        ("evaluate", "--gold", "gold", "--probabilities", "low,typo", "--scale", "1..2"),
+        ("compare", "--gold", "gold", "--systems", "guess,typo", "--scale", "1..2"),
+        ("compare", "--gold", "typo", "--systems", "guess,low"),
+        ("evaluate-regression", "--target", "gold", "--predicted", "typo"),
+        ("evaluate-regression", "--target", "gold", "--predicted", "guess", "--groups", "typo"),
+    ],
+)
+def test_a_mistyped_column_of_a_query_is_named(arguments):
+    address, _ = make_numbers(make_sqlite)
+    ran = run(*arguments, "--sql", address, "--query", "select * from numbers")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "has no column 'typo'" in ran.err
+
+
 # --- passwords -----------------------------------------------------------------------------------
 
 

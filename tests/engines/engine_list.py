@@ -14,6 +14,7 @@ import pytest
 
 import ordinate
 from engines.servers import start_postgres, start_spark
+from ordinate.readers.duckdb_connection import quote_identifier
 
 TABLE_NUMBERS = count(1)
 MANY_LEVELS = 50  # of the largest calibration
@@ -109,7 +110,9 @@ def make_spark(rows: pd.DataFrame) -> Any:
     plain = make_plain(rows)
     # Types are told: Spark guesses none for a column without values.
     kinds = {"f": "double", "i": "bigint"}
-    types = ", ".join(f"`{x}` {kinds.get(plain[x].dtype.kind, 'string')}" for x in plain)
+    types = ", ".join(
+        f"`{x.replace('`', '``')}` {kinds.get(plain[x].dtype.kind, 'string')}" for x in plain
+    )
     cells = plain.astype(object).where(plain.notna(), None)
     frame = session.createDataFrame(list(cells.itertuples(index=False)), types)
     return frame.union(frame.limit(0)).repartition(3)
@@ -120,7 +123,9 @@ def make_postgres(rows: pd.DataFrame) -> Any:
     connection.rollback()  # of what a test before made fail
     kinds = {"f": "double precision", "i": "bigint"}
     plain = make_plain(rows)
-    columns = ", ".join(f'"{x}" {kinds.get(plain[x].dtype.kind, "text")}' for x in plain)
+    columns = ", ".join(
+        f"{quote_identifier(x)} {kinds.get(plain[x].dtype.kind, 'text')}" for x in plain
+    )
     cells = plain.astype(object).where(plain.notna(), None)
     table = f"items_{next(TABLE_NUMBERS)}"
     with connection.cursor() as cursor:

@@ -112,6 +112,27 @@ def test_missing_labels_are_treated_as_asked(engine, empty):
     assert (found.confusion_matrix.n, found.confusion_matrix.dropped) == (397, 3)
 
 
+def test_missing_labels_of_a_lazy_table_have_no_places(engine):
+    rows = make_rows(3)
+    rows.loc[10:36, "guess"] = None
+    told = {"gold": "level", "predicted": "guess", "scale": "0..2", "interval": None}
+    places = r"\. Leave" if engine.lazy else r" \(.*11, .*…\)\. Leave"
+    with pytest.raises(MissingLabels, match=f"27 of 400 predictions are missing{places}"):
+        ordinate.evaluate(engine.make(rows), **told)
+
+
+def test_columns_of_any_name_are_read(engine):
+    rows = make_rows(3)
+    names = {"level": "my.level", "guess": "a `guess`", "language": 'the "language".x'}
+    told = {"gold": names["level"], "predicted": names["guess"], "by": names["language"]}
+    found = ordinate.evaluate(
+        engine.make(rows.rename(columns=names)), scale="0..2", interval=None, **told
+    )
+    counted = ConfusionMatrix.of(rows["level"], rows["guess"], "0..2")
+    assert (found.confusion_matrix.items == counted.items).all()
+    assert set(found.by) == {"de", "en", "it"}
+
+
 def test_gold_without_labels_is_refused(engine):
     rows = make_rows(3).assign(level=None)
     told = {"gold": "level", "predicted": "guess", "scale": "0..2"}

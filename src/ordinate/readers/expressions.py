@@ -304,7 +304,7 @@ class Dialect:
             return f"({int(value)} = 1)"
         if kind is int:
             return str(value)
-        if kind is float and math.isfinite(value):
+        if kind is float and math.isfinite(float(value)):
             # With an exponent it is of double precision, and no decimal number.
             return repr(value) if "e" in repr(value) else f"{value!r}e0"
         if kind in {str, float, Decimal}:
