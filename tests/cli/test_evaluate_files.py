@@ -1,6 +1,9 @@
 """`ordinate evaluate`: names of files and columns, guessed columns, and files that are joined."""
 
 import json
+import os
+import threading
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -303,3 +306,33 @@ def test_what_an_unknown_item_says_stops_nothing(line):
     found = report("run.csv", "--gold-file", "gold.csv", "--id", "id", "--weights", "weight")
     assert filled(found) == {("A1", "A1"): 1, ("B1", "B2"): 1}
     assert found["source"]["match_counts"]["unknown"] == 1
+
+
+# --- what names lead to --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["run\udcff.csv", "fo\udcfflder/run.csv", "run.fifo"])
+def test_files_are_read_whatever_their_names_and_from_pipes(name):
+    Path(name).parent.mkdir(exist_ok=True)
+    write("gold.csv", GOLD)
+    feeding = threading.Thread(target=write, args=(name, RUN))
+    if name.endswith("fifo"):
+        os.mkfifo(name)
+    feeding.start()
+    found = report(name, "--gold-file", "gold.csv", "--id", "id", "--missing", "drop")
+    feeding.join()
+    assert filled(found) == JOINED
+    named = found["source"]["files"][1]
+    assert named == name.replace("\udcff", "\\xff")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["evaluate a", "evaluate-regression a", "compare a", "tune-regression a --target x -e b"],
+)
+def test_links_in_a_loop_end_in_one_line(line):
+    Path("a").symlink_to("b")
+    Path("b").symlink_to("a")
+    ran = run(*line.split())
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "a cannot be read: Too many levels of symbolic links" in ran.err

@@ -58,7 +58,12 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("input")
     add = group.add_argument
-    add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
+    add(
+        "file",
+        metavar="FILE",
+        type=InputPath,
+        help="CSV, TSV, JSONL, Parquet or XLSX, also gzipped",
+    )
     names = ("gold", "probabilities", "id", "renormalize")
     add_column_options(parser, group, ItemColumns, names)
     add("--scale", help=SCALE_HELP)

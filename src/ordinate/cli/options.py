@@ -67,7 +67,7 @@ def add_file_option(parser: argparse._ActionsContainer, further: str = "", **mor
         "files",
         metavar="FILE",
         type=InputPath,
-        help=f"CSV, TSV, JSONL or Parquet, also gzipped{further}",
+        help=f"CSV, TSV, JSONL, Parquet or XLSX, also gzipped{further}",
         **{"nargs": "+", **more},
     )
 

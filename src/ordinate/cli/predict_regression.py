@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
         "data",
         metavar="DATA",
         type=InputPath,
-        help="CSV or Parquet with the columns that were learned from",
+        help="CSV, Parquet or XLSX with the columns that were learned from",
     )
     add_folder_option(parser)
     add_model_option(parser)

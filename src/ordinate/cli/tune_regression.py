@@ -71,7 +71,13 @@ def add_to(commands: Any) -> None:
     )
     group = parser.add_argument_group("data")
     add = group.add_argument
-    add("data", nargs="?", metavar="DATA", type=InputPath, help="CSV or Parquet, a row per item")
+    add(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        type=InputPath,
+        help="CSV, Parquet or XLSX, a row per item",
+    )
     add_flags(group, ItemColumns, ("target",))
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")

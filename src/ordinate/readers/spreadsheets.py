@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from importlib.util import find_spec
@@ -49,7 +48,7 @@ def _write_sheet(path: str, out: str, sheet: str | None, mark: str) -> int:
     import python_calamine
 
     with suppress(ImportError):  # not on Windows
-        import resource  # noqa: PLC0415
+        import resource  # noqa: PLC0415 - where there is one
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         most = MOST_MEMORY if hard < 0 else min(hard, MOST_MEMORY)
@@ -84,10 +83,5 @@ def _format_cell(cell: Any, mark: str) -> str:
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the sheet that the arguments name."""
-    return _write_sheet(*json.loads(arguments[0]))
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_write_sheet(*json.loads(sys.argv[1])))

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +83,12 @@ def load_table(
         return data
     if target is None:
         raise BadInput("Which column is to be predicted? Name it: target.")
-    read = partial(read_table, target=target, features=features, group=group_column, **files)
-    if isinstance(data, str | Path):
-        return read(str(data))
-    with write_frame(data) as path:
-        return replace(read(str(path)), path=None)
+    if not isinstance(data, str | Path):
+        with write_frame(data) as path:
+            return replace(
+                read_table(str(path), target, features=features, group=group_column), path=None
+            )
+    return read_table(str(data), target, features=features, group=group_column, **files)
 
 
 def read_table(
@@ -107,11 +107,10 @@ def read_table(
     (('carbons', 'temperature', 'pressure'), 600)
     """
     _check_names(target, features, group)
-    read = partial(read_numeric_table, path, label=group, **files)
     chosen = None if features is None else [*features, target]
-    found = read(chosen)
+    found = read_numeric_table(path, chosen, label=group, **files)
     if target not in found.names:  # no numbers, or not there at all, which this says
-        read([target])
+        read_numeric_table(path, [target], label=group, **files)
     notes = []
     if found.texts:
         notes.append(f"Left out, for they hold no numbers: {_format_names(found.texts)}.")
