@@ -7,7 +7,7 @@ the adjusted one is by max-T over the subgroups of a metric, as for pairs of sys
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -84,7 +84,8 @@ def estimate_difference_from_rest(
     found = estimate_difference(part, rest)
     if items < FEWEST_ITEMS and not metric.share and not math.isnan(found.low):
         found = make_point_estimate(found.value, FEW_ITEMS_NOTE)
-    return SubgroupDifference(*astuple(found), *test)
+    bounds = found.low, found.high, found.method, found.undefined_share, found.note
+    return SubgroupDifference(found.value, *bounds, test.p, test.p_adjusted, test.note)
 
 
 # --- p-values ------------------------------------------------------------------------------------
@@ -186,8 +187,8 @@ def _test_each(observed: Array, randomized: Array, enough: Array) -> list[Subgro
     tested = np.flatnonzero(enough & defined)
     tests = [SubgroupTest(note=UNDEFINED if few else FEW_CLUSTERS) for few in enough]
     found = compute_p_values(observed[tested], randomized[:, tested], exact=False)
-    for place, *p_values in zip(tested.tolist(), found.own, found.adjusted, strict=True):
-        tests[place] = SubgroupTest(*map(float, p_values))
+    for place, p, adjusted in zip(tested, found.own.tolist(), found.adjusted.tolist(), strict=True):
+        tests[place] = SubgroupTest(p, adjusted)
     return tests
 
 
