@@ -161,6 +161,23 @@ def test_the_same_seed_gives_the_same_p_values_to_the_last_digit():
     assert once != other
 
 
+@pytest.mark.parametrize("clusters", [None, "within", "across"])
+def test_p_values_depend_on_no_order_and_no_name(clusters):
+    rng = np.random.default_rng(4)
+    by = np.arange(360) % 4
+    units = np.arange(360) // 20 if clusters == "across" else np.arange(360) // 20 * 4 + by
+    columns = [by, rng.integers(0, 3, 360), rng.integers(0, 3, 360), units]
+    orders = [np.arange(360), rng.permutation(360)]
+    names = rng.permutation(4)
+    found = []
+    for order, name in zip(orders, (np.arange(4), names), strict=True):
+        parts, gold, predicted, unit = (column[order] for column in columns)
+        groups = {} if clusters is None else {"groups": [f"u{x}" for x in unit]}
+        report = evaluate(gold, predicted, "0..2", "mae", by=name[parts].tolist(), **groups)
+        found.append([report.by[int(k)].difference_from_rest["mae"] for k in name])
+    assert [(x.p, x.p_adjusted) for x in found[0]] == [(x.p, x.p_adjusted) for x in found[1]]
+
+
 def test_counts_are_the_items_that_they_stand_for():
     columns = (BY, GOLD, PREDICTED)
     parts = count(*columns).weights

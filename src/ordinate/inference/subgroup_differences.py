@@ -21,7 +21,7 @@ from ordinate.inference.estimates import (
     to_json_number,
 )
 from ordinate.inference.randomization import compute_p_values
-from ordinate.inference.resampling import ProgressCallback, Resampler, Resampling
+from ordinate.inference.resampling import Resampler, Resampling
 from ordinate.inference.system_differences import LARGE_BLOCK_SIZE, compute_in_blocks
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
@@ -97,34 +97,31 @@ def choose_deal_count(subgroups: int) -> int:
 
 
 def randomize_subgroups(
-    metrics: Sequence[Metric],
-    parts: ConfusionMatrix,
-    resamples: Resampling,
-    progress: ProgressCallback | None = None,
+    metrics: Sequence[Metric], parts: ConfusionMatrix, resamples: Resampling
 ) -> dict[str, list[SubgroupTest]]:
     """Return by metric whether each subgroup [G] differs from the rest; all metrics share deals.
 
-    `parts` are the confusion matrices of subgroups [G], or of their clusters [G, C].
+    `parts` are the confusion matrices of subgroups [G], or of their clusters [G, C]. Neither the
+    order nor the names of items, subgroups and clusters matter.
     """
     reason = _explain_untested(parts)
     if reason is None:
-        dealer = _make_dealer(parts)
+        order = _order_by_content(_pool_clusters(parts).weights)
+        dealer = _make_dealer(_sort_clusters(parts[order]))
         if dealer.numbers * resamples.count > MOST_NUMBERS:
             reason = MUCH_WORK
     if reason is not None:
         untested = [SubgroupTest(note=reason)] * len(parts.weights)
         return {metric.expression: untested for metric in metrics}
-    matrices = parts.map(lambda x: x.sum(axis=1)) if len(parts.shape) > 1 else parts
-    pooled, enough = matrices.pooled, _have_enough_clusters(parts)
+    matrices, enough, places = _pool_clusters(parts), _have_enough_clusters(parts), order.argsort()
+    pooled = matrices.pooled
     known = [metric for metric in metrics if _applies(metric, pooled)]
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        return _subtract_rests(known, pooled, dealer.deal(rng, count))
+        return _subtract_rests(known, pooled, dealer.deal(rng, count)[:, places])
 
     observed = _subtract_rests(known, pooled, matrices.weights[None])
-    blocks = resamples.run_in_blocks(
-        dealer.numbers, work, block=LARGE_BLOCK_SIZE, progress=progress
-    )
+    blocks = resamples.run_in_blocks(dealer.numbers, work, block=LARGE_BLOCK_SIZE)
     randomized = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     tests = {
         metric.expression: _test_each(before[0], after, enough)
@@ -132,6 +129,24 @@ def randomize_subgroups(
     }
     undefined = [SubgroupTest(note=UNDEFINED)] * len(enough)
     return {metric.expression: tests.get(metric.expression, undefined) for metric in metrics}
+
+
+def _pool_clusters(parts: ConfusionMatrix) -> ConfusionMatrix:
+    return parts.map(lambda x: x.sum(axis=1)) if len(parts.shape) > 1 else parts
+
+
+def _sort_clusters(parts: ConfusionMatrix) -> ConfusionMatrix:
+    if len(parts.shape) == 1:
+        return parts
+    order = _order_by_content(parts.weights.swapaxes(0, 1))
+    return parts.map(lambda x: x[:, order])
+
+
+def _order_by_content(tables: Array) -> Array:
+    """Return an order of the first axis that depends on nothing but the counts that it holds."""
+    flat = tables.reshape(len(tables), -1).astype(np.int64)
+    keys = np.random.default_rng(0).integers(1 << 62, size=flat.shape[1])
+    return np.argsort(flat @ keys, kind="stable")
 
 
 def _explain_untested(parts: ConfusionMatrix) -> str | None:
@@ -208,9 +223,7 @@ def _make_dealer(parts: ConfusionMatrix) -> Dealer:
     Clusters that have items in several subgroups deal their own items among these.
     """
     shape = (len(parts.weights), *parts.weights.shape[-2:])
-    cells = parts.weights.reshape(
-        shape[0], -1, shape[1] * shape[2]
-    )  # one cluster if there are none
+    cells = parts.weights.reshape(shape[0], -1, shape[1] * shape[2])  # or one cluster
     numbers, items = 2 * math.prod(shape), int(cells.sum())
     if (_count_subgroups_of_clusters(parts) == 1).all():
         draw, own = _deal_clusters(cells), cells.shape[1] * cells.shape[2]
