@@ -91,7 +91,7 @@ def test_every_deal_is_as_likely_as_a_list_of_all_says(clusters, by_number, monk
         count(deal, GOLD, PREDICTED).weights.tobytes() for deal in list_deals(BY, clusters)
     )
     size = 10_000
-    deal = differences._make_dealer(count(BY, GOLD, PREDICTED, clusters)).deal
+    deal = differences._make_dealer(count(BY, GOLD, PREDICTED, clusters).weights).deal
     found = Counter(cells.tobytes() for cells in deal(np.random.default_rng(3), size))
     assert found.keys() <= expected.keys()
     for cells, ways in expected.items():

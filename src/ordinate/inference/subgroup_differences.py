@@ -107,7 +107,7 @@ def randomize_subgroups(
     reason = _explain_untested(parts)
     if reason is None:
         order = _order_by_content(_pool_clusters(parts).weights)
-        dealer = _make_dealer(_sort_clusters(parts[order]))
+        dealer = _make_dealer(parts.weights[order])
         if dealer.numbers * resamples.count > MOST_NUMBERS:
             reason = MUCH_WORK
     if reason is not None:
@@ -135,13 +135,6 @@ def _pool_clusters(parts: ConfusionMatrix) -> ConfusionMatrix:
     return parts.map(lambda x: x.sum(axis=1)) if len(parts.shape) > 1 else parts
 
 
-def _sort_clusters(parts: ConfusionMatrix) -> ConfusionMatrix:
-    if len(parts.shape) == 1:
-        return parts
-    order = _order_by_content(parts.weights.swapaxes(0, 1))
-    return parts.map(lambda x: x[:, order])
-
-
 def _order_by_content(tables: Array) -> Array:
     """Return an order of the first axis that depends on nothing but the counts that it holds."""
     flat = tables.reshape(len(tables), -1).astype(np.int64)
@@ -157,18 +150,11 @@ def _explain_untested(parts: ConfusionMatrix) -> str | None:
         return NOT_COUNTED
     if parts.total.sum() > MOST_ITEMS:
         return MUCH_WORK
-    subgroups = _count_subgroups_of_clusters(parts)
-    if len(np.unique(subgroups > 1)) > 1:
-        return MIXED_CLUSTERS
+    if len(parts.shape) > 1:
+        subgroups = (parts.total > 0).sum(axis=0)
+        if len(np.unique(subgroups[subgroups > 0] > 1)) > 1:
+            return MIXED_CLUSTERS
     return None if _have_enough_clusters(parts).any() else FEW_CLUSTERS
-
-
-def _count_subgroups_of_clusters(parts: ConfusionMatrix) -> Array:
-    """Return in how many subgroups each cluster has items; without clusters all are one."""
-    if len(parts.shape) == 1:
-        return np.array([len(parts.weights)])
-    subgroups = (parts.total > 0).sum(axis=0)
-    return subgroups[subgroups > 0]
 
 
 def _have_enough_clusters(parts: ConfusionMatrix) -> Array:
@@ -217,15 +203,16 @@ class Dealer(NamedTuple):
     numbers: int
 
 
-def _make_dealer(parts: ConfusionMatrix) -> Dealer:
-    """Return what deals units: clusters that lie in one subgroup each whole, else items.
+def _make_dealer(weights: Array) -> Dealer:
+    """Return what deals units of [G, K, K + 1]: items; or of [G, C, K, K + 1]: whole clusters.
 
     Clusters that have items in several subgroups deal their own items among these.
     """
-    shape = (len(parts.weights), *parts.weights.shape[-2:])
-    cells = parts.weights.reshape(shape[0], -1, shape[1] * shape[2])  # or one cluster
+    shape = (len(weights), *weights.shape[-2:])
+    cells = weights.reshape(shape[0], -1, shape[1] * shape[2])  # all items are one cluster, or more
+    cells = cells[:, _order_by_content(cells.swapaxes(0, 1))]
     numbers, items = 2 * math.prod(shape), int(cells.sum())
-    if (_count_subgroups_of_clusters(parts) == 1).all():
+    if (cells.any(axis=-1).sum(axis=0) <= 1).all():
         draw, own = _deal_clusters(cells), cells.shape[1] * cells.shape[2]
     elif cells.shape[1] > 1 or items <= ITEMS_PER_CELL * cells.size:
         draw, own = _deal_items(cells), 4 * items
