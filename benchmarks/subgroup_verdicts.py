@@ -233,7 +233,7 @@ def verdict(rows: Sequence[Row]) -> str:
             f"With clusters that lie in one subgroup each, {', '.join(names)} has no verdict: "
             f"{', '.join(reasons)}. "
         )
-    fewer = [row for row in equal if row.tested < 1.0]
+    fewer = [row for row in equal if row.tested < 0.9995]  # which is not 100.0 %
     if fewer:
         least = min(fewer, key=lambda row: row.tested)
         text += (
@@ -265,6 +265,14 @@ def page(rows: Sequence[Row], resamples: int, all_cells: int) -> str:
         f"before the study was run, and all of its {all_cells} cells are shown"
         f"{'.' if done == all_cells else f' as far as they are done: {done}.'}"
     )
+    first = (
+        "A first run, with 399 deals, was stopped after three cells, in which rates went up to "
+        "6.8 % (f1_macro, 8 × 40, balanced). It took differences relative to their root mean "
+        "square over the deals alone. The largest statistic of a deal is then a little too small, "
+        "for its own difference is part of that mean, and the data's is not. Since then the data "
+        "are part of it, as the deals are, so that the level is exact whatever their number; the "
+        "study was run anew, with the same design and seeds."
+    )
     parts = [
         "# False verdicts on subgroups",
         wrapped(
@@ -280,6 +288,7 @@ def page(rows: Sequence[Row], resamples: int, all_cells: int) -> str:
         "## Design",
         wrapped(design),
         wrapped(method),
+        wrapped(first),
         "## Family-wise error",
         wrapped(
             "Samples in which any of the equal subgroups was called different, in percent; bold "

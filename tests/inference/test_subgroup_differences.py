@@ -91,7 +91,7 @@ def test_every_deal_is_as_likely_as_a_list_of_all_says(clusters, by_number, monk
         count(deal, GOLD, PREDICTED).weights.tobytes() for deal in list_deals(BY, clusters)
     )
     size = 10_000
-    deal = differences._make_dealer(count(BY, GOLD, PREDICTED, clusters)).deal
+    deal = differences._make_dealer(count(BY, GOLD, PREDICTED, clusters).weights).deal
     found = Counter(cells.tobytes() for cells in deal(np.random.default_rng(3), size))
     assert found.keys() <= expected.keys()
     for cells, ways in expected.items():
@@ -159,6 +159,23 @@ def test_the_same_seed_gives_the_same_p_values_to_the_last_digit():
     once, again, other = (randomize_subgroups(MAE, parts, Resampling(1_999, k)) for k in (7, 7, 8))
     assert once == again
     assert once != other
+
+
+@pytest.mark.parametrize("clusters", [None, "within", "across"])
+def test_p_values_depend_on_no_order_and_no_name(clusters):
+    rng = np.random.default_rng(4)
+    by = np.arange(360) % 4
+    units = np.arange(360) // 20 if clusters == "across" else np.arange(360) // 20 * 4 + by
+    columns = [by, rng.integers(0, 3, 360), rng.integers(0, 3, 360), units]
+    orders = [np.arange(360), rng.permutation(360)]
+    names = rng.permutation(4)
+    found = []
+    for order, name in zip(orders, (np.arange(4), names), strict=True):
+        parts, gold, predicted, unit = (column[order] for column in columns)
+        groups = {} if clusters is None else {"groups": [f"u{x}" for x in unit]}
+        report = evaluate(gold, predicted, "0..2", "mae", by=name[parts].tolist(), **groups)
+        found.append([report.by[int(k)].difference_from_rest["mae"] for k in name])
+    assert [(x.p, x.p_adjusted) for x in found[0]] == [(x.p, x.p_adjusted) for x in found[1]]
 
 
 def test_counts_are_the_items_that_they_stand_for():

@@ -7,7 +7,7 @@ the adjusted one is by max-T over the subgroups of a metric, as for pairs of sys
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ordinate.inference.estimates import (
     to_json_number,
 )
 from ordinate.inference.randomization import compute_p_values
-from ordinate.inference.resampling import ProgressCallback, Resampler, Resampling
+from ordinate.inference.resampling import Resampler, Resampling
 from ordinate.inference.system_differences import LARGE_BLOCK_SIZE, compute_in_blocks
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
@@ -84,7 +84,8 @@ def estimate_difference_from_rest(
     found = estimate_difference(part, rest)
     if items < FEWEST_ITEMS and not metric.share and not math.isnan(found.low):
         found = make_point_estimate(found.value, FEW_ITEMS_NOTE)
-    return SubgroupDifference(*astuple(found), *test)
+    bounds = found.low, found.high, found.method, found.undefined_share, found.note
+    return SubgroupDifference(found.value, *bounds, test.p, test.p_adjusted, test.note)
 
 
 # --- p-values ------------------------------------------------------------------------------------
@@ -96,34 +97,31 @@ def choose_deal_count(subgroups: int) -> int:
 
 
 def randomize_subgroups(
-    metrics: Sequence[Metric],
-    parts: ConfusionMatrix,
-    resamples: Resampling,
-    progress: ProgressCallback | None = None,
+    metrics: Sequence[Metric], parts: ConfusionMatrix, resamples: Resampling
 ) -> dict[str, list[SubgroupTest]]:
     """Return by metric whether each subgroup [G] differs from the rest; all metrics share deals.
 
-    `parts` are the confusion matrices of subgroups [G], or of their clusters [G, C].
+    `parts` are the confusion matrices of subgroups [G], or of their clusters [G, C]. Neither the
+    order nor the names of items, subgroups and clusters matter.
     """
     reason = _explain_untested(parts)
     if reason is None:
-        dealer = _make_dealer(parts)
+        order = _order_by_content(_pool_clusters(parts).weights)
+        dealer = _make_dealer(parts.weights[order])
         if dealer.numbers * resamples.count > MOST_NUMBERS:
             reason = MUCH_WORK
     if reason is not None:
         untested = [SubgroupTest(note=reason)] * len(parts.weights)
         return {metric.expression: untested for metric in metrics}
-    matrices = parts.map(lambda x: x.sum(axis=1)) if len(parts.shape) > 1 else parts
-    pooled, enough = matrices.pooled, _have_enough_clusters(parts)
+    matrices, enough, places = _pool_clusters(parts), _have_enough_clusters(parts), order.argsort()
+    pooled = matrices.pooled
     known = [metric for metric in metrics if _applies(metric, pooled)]
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        return _subtract_rests(known, pooled, dealer.deal(rng, count))
+        return _subtract_rests(known, pooled, dealer.deal(rng, count)[:, places])
 
     observed = _subtract_rests(known, pooled, matrices.weights[None])
-    blocks = resamples.run_in_blocks(
-        dealer.numbers, work, block=LARGE_BLOCK_SIZE, progress=progress
-    )
+    blocks = resamples.run_in_blocks(dealer.numbers, work, block=LARGE_BLOCK_SIZE)
     randomized = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     tests = {
         metric.expression: _test_each(before[0], after, enough)
@@ -131,6 +129,17 @@ def randomize_subgroups(
     }
     undefined = [SubgroupTest(note=UNDEFINED)] * len(enough)
     return {metric.expression: tests.get(metric.expression, undefined) for metric in metrics}
+
+
+def _pool_clusters(parts: ConfusionMatrix) -> ConfusionMatrix:
+    return parts.map(lambda x: x.sum(axis=1)) if len(parts.shape) > 1 else parts
+
+
+def _order_by_content(tables: Array) -> Array:
+    """Return an order of the first axis that depends on nothing but the counts that it holds."""
+    flat = tables.reshape(len(tables), -1).astype(np.int64)
+    keys = np.random.default_rng(0).integers(1 << 62, size=flat.shape[1])
+    return np.argsort(flat @ keys, kind="stable")
 
 
 def _explain_untested(parts: ConfusionMatrix) -> str | None:
@@ -141,18 +150,11 @@ def _explain_untested(parts: ConfusionMatrix) -> str | None:
         return NOT_COUNTED
     if parts.total.sum() > MOST_ITEMS:
         return MUCH_WORK
-    subgroups = _count_subgroups_of_clusters(parts)
-    if len(np.unique(subgroups > 1)) > 1:
-        return MIXED_CLUSTERS
+    if len(parts.shape) > 1:
+        subgroups = (parts.total > 0).sum(axis=0)
+        if len(np.unique(subgroups[subgroups > 0] > 1)) > 1:
+            return MIXED_CLUSTERS
     return None if _have_enough_clusters(parts).any() else FEW_CLUSTERS
-
-
-def _count_subgroups_of_clusters(parts: ConfusionMatrix) -> Array:
-    """Return in how many subgroups each cluster has items; without clusters all are one."""
-    if len(parts.shape) == 1:
-        return np.array([len(parts.weights)])
-    subgroups = (parts.total > 0).sum(axis=0)
-    return subgroups[subgroups > 0]
 
 
 def _have_enough_clusters(parts: ConfusionMatrix) -> Array:
@@ -186,8 +188,8 @@ def _test_each(observed: Array, randomized: Array, enough: Array) -> list[Subgro
     tested = np.flatnonzero(enough & defined)
     tests = [SubgroupTest(note=UNDEFINED if few else FEW_CLUSTERS) for few in enough]
     found = compute_p_values(observed[tested], randomized[:, tested], exact=False)
-    for place, *p_values in zip(tested.tolist(), found.own, found.adjusted, strict=True):
-        tests[place] = SubgroupTest(*map(float, p_values))
+    for place, p, adjusted in zip(tested, found.own.tolist(), found.adjusted.tolist(), strict=True):
+        tests[place] = SubgroupTest(p, adjusted)
     return tests
 
 
@@ -201,17 +203,16 @@ class Dealer(NamedTuple):
     numbers: int
 
 
-def _make_dealer(parts: ConfusionMatrix) -> Dealer:
-    """Return what deals units: clusters that lie in one subgroup each whole, else items.
+def _make_dealer(weights: Array) -> Dealer:
+    """Return what deals units of [G, K, K + 1]: items; or of [G, C, K, K + 1]: whole clusters.
 
     Clusters that have items in several subgroups deal their own items among these.
     """
-    shape = (len(parts.weights), *parts.weights.shape[-2:])
-    cells = parts.weights.reshape(
-        shape[0], -1, shape[1] * shape[2]
-    )  # one cluster if there are none
+    shape = (len(weights), *weights.shape[-2:])
+    cells = weights.reshape(shape[0], -1, shape[1] * shape[2])  # all items are one cluster, or more
+    cells = cells[:, _order_by_content(cells.swapaxes(0, 1))]
     numbers, items = 2 * math.prod(shape), int(cells.sum())
-    if (_count_subgroups_of_clusters(parts) == 1).all():
+    if (cells.any(axis=-1).sum(axis=0) <= 1).all():
         draw, own = _deal_clusters(cells), cells.shape[1] * cells.shape[2]
     elif cells.shape[1] > 1 or items <= ITEMS_PER_CELL * cells.size:
         draw, own = _deal_items(cells), 4 * items
