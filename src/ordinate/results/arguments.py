@@ -41,7 +41,8 @@ ADVICE_OF_OTHERS = {  # what errors advise, and what to do without such an argum
     r"Leave them out with missing=[^.]*\.": "Take these items out first.",
     r"Pass renormalize=True .*1\.01\.": "Divide each row by its sum first.",
 }
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
