@@ -130,3 +130,7 @@ def _shuffle(path):
 def test_a_whole_option_is_refused_as_an_error_of_options():
     with pytest.raises(BadOption, match="--models takes names"):
         Settings(models=5)
+
+
+def test_no_progress_is_a_way_to_say_that_none_is_wanted(copied):
+    assert tuned(copied, replace(QUICK, models="logistic", trials=1), progress=None).winner

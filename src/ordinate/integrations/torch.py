@@ -6,6 +6,7 @@ Needs PyTorch and torchmetrics: `pip install 'ordinate[torch]'`.
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -46,9 +47,6 @@ __all__ = ["OrdinalMetric", "RegressionMetric"]
 S = TypeVar("S", ConfusionMatrix, Moments)
 MEANS, SIZES = ("y", "e"), ("Σ|e|", "Σe²", "Σ|y|", "max|e|")
 SIDE = HIGHEST_ORDER + 1  # of the powers of target and of error
-BINOMIALS = torch.tensor(
-    [[math.comb(a, k) for k in range(SIDE)] for a in range(SIDE)], dtype=torch.float64
-)
 UNKNOWN_TO_MOMENTS = ("median_absolute_error", "error_percentile")
 INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
@@ -266,9 +264,15 @@ def _shift(sums: Tensor, by: Tensor) -> Tensor:
     """Return central sums [5, 5] about points that lie so much lower."""
     powers = torch.arange(SIDE, device=sums.device)
     apart = (powers[:, None] - powers).clamp(min=0)
-    left, right = (BINOMIALS.to(sums) * step**apart for step in by)
+    left, right = (_get_binomials(sums.device) * step**apart for step in by)
     known = _known_powers(sums)
     return (left @ sums * known) @ right.T * known
+
+
+@cache  # a copy to the device waits for it
+def _get_binomials(device: torch.device) -> Tensor:
+    rows = [[math.comb(a, k) for k in range(SIDE)] for a in range(SIDE)]
+    return torch.tensor(rows, dtype=torch.float64, device=device)
 
 
 def _known_powers(sums: Tensor) -> Tensor:
