@@ -23,6 +23,8 @@ from ordinate.errors import BadInput, BadOption, OffScale, OrdinateError
         ({"metric": "expected_cost"}, "expected_cost needs matrix"),
         ({"weight_alpha": 1.1}, "--weight-alpha takes a finite number of 0 to 1, not 1.1"),
         ({"weight_alpha": math.nan}, "--weight-alpha takes a finite number"),
+        ({"weight_alpha": 0.7}, "--weight-alpha is of the weights of a strategy"),
+        ({"weight_metric": True}, "add --weight-strategy \\(inverse or inverse_sqrt\\)"),
         ({"weight_strategy": "inverse-sqrt"}, "Did you mean 'inverse_sqrt'"),
         ({"models": "logistik"}, "There is no model 'logistik'. Did you mean 'logistic'"),
         ({"models": ""}, "no model"),
@@ -128,3 +130,7 @@ def _shuffle(path):
 def test_a_whole_option_is_refused_as_an_error_of_options():
     with pytest.raises(BadOption, match="--models takes names"):
         Settings(models=5)
+
+
+def test_no_progress_is_a_way_to_say_that_none_is_wanted(copied):
+    assert tuned(copied, replace(QUICK, models="logistic", trials=1), progress=None).winner

@@ -70,6 +70,21 @@ def test_a_report_is_written_as_its_file_ends_unless_a_format_is_named(tmp_path,
     assert (tmp_path / name).read_text(encoding="utf-8").startswith("# 240 items")
 
 
+@pytest.mark.parametrize(("name", "command"), [("r.pdf", "evaluate"), ("r.xlsx", "decode")])
+def test_a_suffix_that_no_report_has_is_refused_before_any_work(tmp_path, name, command):
+    """`-o report.pdf` wrote text."""
+    ran = run(command, locate_example("cefr"), "-o", tmp_path / name)
+    assert ran.code == 2
+    assert (".json, .csv, .md" in ran.err) == (command == "evaluate")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_format_says_what_is_meant_by_another_suffix(tmp_path):
+    asked = ("evaluate", locate_example("cefr"), "-o", tmp_path / "r.page", "--format", "html")
+    assert run(*asked).code == 0
+    assert (tmp_path / "r.page").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
 # --- what is read is never written ---------------------------------------------------------------
 
 

@@ -22,11 +22,14 @@ from torchmetrics import MetricCollection
 from torchmetrics.classification import MulticlassConfusionMatrix
 
 import ordinate
-from ordinate.errors import BadInput, BadOption, NoItems, OffScale, UnequalLengths
+from ordinate.errors import BadInput, BadOption, BadValues, NoItems, OffScale, UnequalLengths
 from ordinate.integrations import cuda_counting
-from ordinate.integrations.torch import OrdinalMetric
+from ordinate.integrations.torch import OrdinalMetric, RegressionMetric
 from ordinate.results import DEFAULT_METRICS, Evaluation
+from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.regression import Moments
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 DTYPES = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
@@ -375,3 +378,91 @@ def test_two_processes_compute_one_value():
         assert first["values"][name] == second["values"][name] == ordinate.score(name, matrix)
     assert first["n"] == second["n"] == 101
     assert (first["own"].sum(), second["own"].sum()) == (51, 50)  # each goes on with its own items
+
+
+# --- regression ----------------------------------------------------------------------------------
+
+SMOOTH = [
+    metric.name
+    for metric in ordinate.list_metrics(Moments)
+    if metric.name not in {"median_absolute_error", "error_percentile", "baseline_mae"}
+]
+
+
+def draw_values(n=1000, far=1e6):
+    """Return targets far from 0 whose spread is small, and predictions."""
+    rng = np.random.default_rng(0)
+    y = far + rng.gamma(2.0, 3.0, n)
+    return y, y + rng.standard_t(4, n)
+
+
+def add_batches(metric, y, p, cuts, device="cpu"):
+    metric = metric.to(device)
+    columns = (torch.tensor_split(torch.from_numpy(x).to(device), cuts) for x in (p, y))
+    for preds, target in zip(*columns, strict=True):
+        metric.update(preds, target)
+    return metric
+
+
+@devices
+@pytest.mark.parametrize("cuts", [[], [1, 1, 400], range(100, 1000, 100)], ids=len)
+def test_values_in_a_loop_are_those_of_evaluate_regression(cuts, device):
+    y, p = draw_values()
+    found = add_batches(RegressionMetric(SMOOTH), y, p, list(cuts), device).compute()
+    wanted = evaluate_regression(y, p, SMOOTH, interval=None).metrics
+    assert {name: value.item() for name, value in found.items()} == pytest.approx(
+        {name: one.value for name, one in wanted.items()}, rel=1e-9
+    )
+
+
+def test_the_moments_have_the_intervals_of_the_items():
+    y, p = draw_values(far=50.0)
+    summary = add_batches(RegressionMetric(), y, p, [300]).summary()
+    ours, theirs = (
+        RegressionEvaluation.from_summary(x, "rmse,r2,mae,ccc").metrics
+        for x in (summary, Moments.of(y, p))
+    )
+    for name, one in theirs.items():
+        assert (ours[name].low, ours[name].high) == pytest.approx((one.low, one.high), rel=1e-9)
+
+
+def test_normalised_tensors_give_values_in_the_unit_of_the_target():
+    training = Normalization(600.0, 90.0)
+    y, p = (600.0 + 90.0 * x for x in draw_values(200, far=0.0))
+    scaled = ((x - 600.0) / 90.0 for x in (y, p))
+    metric = RegressionMetric("rmse,mae,r2,skill,baseline_mae", normalization=training)
+    found = add_batches(metric, *scaled, [50]).compute()
+    wanted = evaluate_regression(y, p, list(found), normalization=training, interval=None).metrics
+    assert {name: value.item() for name, value in found.items()} == pytest.approx(
+        {name: one.value for name, one in wanted.items()}
+    )
+
+
+def test_two_regression_metrics_merge_and_go_forward_and_reset():
+    y, p = draw_values(90)
+    parts = [add_batches(RegressionMetric(), y[k::2], p[k::2], []) for k in (0, 1)]
+    parts[0].merge_state(parts[1])
+    whole = evaluate_regression(y, p, "r2", interval=None).metrics["r2"].value
+    assert parts[0].compute()["r2"].item() == pytest.approx(whole, rel=1e-9)
+    batch = parts[1](torch.from_numpy(p[:9]), torch.from_numpy(y[:9]))
+    alone = evaluate_regression(y[:9], p[:9], "mae", interval=None).metrics["mae"].value
+    assert batch["mae"].item() == pytest.approx(alone)
+    assert parts[1].summary().n == 45 + 9
+    parts[1].reset()
+    parts[1].update(torch.empty(0), torch.empty(0))
+    with pytest.raises(NoItems, match="no batch"):
+        parts[1].compute()
+
+
+def test_equal_targets_leave_r2_undefined_and_what_is_no_number_is_refused():
+    metric = RegressionMetric("r2")
+    for _ in range(3):
+        metric.update(torch.rand(7), torch.full((7,), 0.1))
+    assert metric.compute()["r2"].isnan()
+    metric.update(torch.tensor([float("nan")]), torch.tensor([1.0]))
+    with pytest.raises(BadValues, match="no finite number"):
+        metric.compute()
+    with pytest.raises(UnequalLengths, match=r"\(3, 1\)"):
+        metric.update(torch.rand(3), torch.rand(3, 1))
+    with pytest.raises(BadOption, match="median_absolute_error takes all errors"):
+        RegressionMetric("median_absolute_error")

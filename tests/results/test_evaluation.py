@@ -15,7 +15,7 @@ from rendered_reports import GOLD, PREDICTED, words
 from strategies import METRICS, NAMES, same, scale_of, scales, tables
 
 import ordinate
-from ordinate.errors import NotApplicable
+from ordinate.errors import NotApplicable, OrdinateError
 from ordinate.render import RENDERERS, render, text
 from ordinate.results import Evaluation
 from ordinate.results.metric_catalogue import MetricCatalogue
@@ -311,3 +311,10 @@ def test_reports_are_the_same_on_every_run(tmp_path):
     assert first == again
     Path(tmp_path / "report.json").write_text(first, encoding="utf-8")
     assert json.loads(Path(tmp_path / "report.json").read_text("utf-8"))["n"] == 6
+
+
+@pytest.mark.parametrize("metric", ["rmse", "r2", "relative_accuracy"])
+def test_a_score_of_a_regression_names_the_function_that_has_it(metric):
+    """`score("rmse", …)` said that no scale was declared, and nothing else."""
+    with pytest.raises(OrdinateError, match=r"metric of regression.*evaluate_regression"):
+        ordinate.score(metric, [1.5, 2.5, 4.0], [1.0, 2.0, 4.5])

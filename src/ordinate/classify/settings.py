@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from ordinate.classify.class_weights import WeightStrategy
+from ordinate.classify.class_weights import WEIGHT_STRATEGIES, WeightStrategy
 from ordinate.classify.decision_rules import DecodeOption, check_metric
 from ordinate.errors import BadOption, shorten
 from ordinate.metrics import Metric, find_metric, split_expressions
@@ -68,8 +68,21 @@ class Settings(ScreeningSettings):
         if isinstance(self.decode, str):  # as flags spell it: rounded-mean
             self._set("decode", self.decode.replace("-", "_"))
         super().__post_init__()
+        if self.weight_strategy == "equal":
+            self._refuse_without_strategy()
         if not self.folds:
             raise BadOption("--folds takes 2 or more: levels are calibrated out of fold.")
+
+    def _refuse_without_strategy(self) -> None:
+        """Refuse what says how levels are weighed, where they are not."""
+        asked = {"--weight-alpha": self.weight_alpha != 1.0, "--weight-metric": self.weight_metric}
+        for flag, given in asked.items():
+            if given:
+                known = " or ".join(WEIGHT_STRATEGIES[1:])
+                raise BadOption(
+                    f"{flag} is of the weights of a strategy, and all levels weigh the same: add "
+                    f"--weight-strategy ({known}), or leave it out."
+                )
 
     @classmethod
     def list_model_types(cls) -> Sequence[str]:

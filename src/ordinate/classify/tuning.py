@@ -27,7 +27,7 @@ def tune_experiment(
     *,
     scale: str | None = None,
     origin: RunOrigin | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressCallback | None = None,
 ) -> TuningResult:
     """Screen feature sets, search models, save the best of each study, and test the winner.
 
@@ -52,7 +52,7 @@ def tune(
     label_map: dict[str, str | None] | None = None,
     tidy_labels: bool | None = None,
     settings: Settings | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> TuningResult:
     """Find the best classifier of labelled texts for a metric.
@@ -110,12 +110,12 @@ def _open_task(
     settings: Settings,
     scale: str | None,
     origin: RunOrigin,
-    progress: ProgressCallback,
+    progress: ProgressCallback | None,
 ) -> Iterator[ClassificationTask]:
     import ordinate.models.classifiers.ordinal_regression  # noqa: F401 - libraries obey once loaded
 
     with open_workers(experiment.root, settings, origin.command, "tune") as workers:
-        yield _make_task(experiment, settings, scale, workers, progress)
+        yield _make_task(experiment, settings, scale, workers, progress or ignore_progress)
 
 
 def _make_task(

@@ -111,11 +111,12 @@ def _refuse_report_suffix(output: str | None) -> None:
     from pathlib import Path
 
     suffix = "" if output is None else Path(output).suffix.lower()
-    if suffix != ".csv" and suffix in FORMATS_BY_SUFFIX:
+    if suffix not in {"", ".csv"}:
+        report = FORMATS_BY_SUFFIX.get(suffix)
+        way = f"-o levels.csv --format {report} > report{suffix}" if report else "-o levels.csv"
         raise BadOption(
             f"-o is for the levels, which are CSV, and not for a report (*{suffix}). The report "
-            "goes to standard output: "
-            f"-o levels.csv --format {FORMATS_BY_SUFFIX[suffix]} > report{suffix}"
+            f"goes to standard output: {way}"
         )
 
 

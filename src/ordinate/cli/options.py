@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
-from ordinate.errors import BadOption, OffScale, OrdinateError, shorten
+from ordinate.errors import BadOption, BadOutput, OffScale, OrdinateError, shorten
 from ordinate.readers.columns import LabelMapFile, TidyLabels
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
@@ -368,8 +368,8 @@ def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None
     if options.output is None:
         show_report(options, result(), sys.stdout)
         return
+    shown = options.format or _infer_format(options.output)
     with replace_with_companion(options.output, force=options.force) as (report, store):
-        shown = options.format or _infer_format(options.output)
         text = render(result(), shown, details=options.details, store=store)
         report.write_text(text, encoding="utf-8", errors="replace")
 
@@ -391,11 +391,17 @@ def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> Non
         stream.write(text)
 
 
-def _infer_format(output: str | None) -> str:
+def _infer_format(output: str) -> str:
     """Return the format that a file is to have by its suffix: whoever opens it goes by that."""
     from pathlib import Path
 
-    return "text" if output is None else FORMATS_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
+    suffix = Path(output).suffix.lower()
+    if suffix and suffix not in FORMATS_BY_SUFFIX:
+        known = ", ".join(FORMATS_BY_SUFFIX)
+        raise BadOutput(
+            f"-o {shorten(output)} has no known suffix. There are: {known}; or say --format."
+        )
+    return FORMATS_BY_SUFFIX.get(suffix, "text")
 
 
 def read_systems(

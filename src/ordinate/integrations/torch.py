@@ -1,17 +1,33 @@
-"""OrdinalMetric: a torchmetrics metric that counts levels where the tensors are.
+"""OrdinalMetric and RegressionMetric: torchmetrics metrics that sum up where the tensors are.
 
 Needs PyTorch and torchmetrics: `pip install 'ordinate[torch]'`.
 """
 
+import math
 from collections.abc import Hashable, Iterable
-from typing import Any
+from dataclasses import replace
+from functools import cache
+from typing import Any, Generic, TypeVar
 
-from ordinate.errors import BadInput, BadOption, MissingExtra, OffScale, UnequalLengths
+import numpy as np
+
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadValues,
+    MissingExtra,
+    NoItems,
+    OffScale,
+    UnequalLengths,
+)
+from ordinate.metrics import Metric as CatalogueMetric
 from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.scale import Scale
 from ordinate.scale.columns import IntegerCodes, find_integer_labels
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import count_pairs
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.regression import HIGHEST_ORDER, TRAIN_MEAN, CentralSums, Moments
 
 try:
     import torch
@@ -20,18 +36,45 @@ try:
     from torchmetrics import Metric
 except ImportError as problem:
     raise MissingExtra(
-        f"OrdinalMetric takes torch and torchmetrics, which cannot be imported ({problem}): "
+        f"These metrics take torch and torchmetrics, which cannot be imported ({problem}): "
         "pip install 'ordinate[torch]'"
     ) from None
 
 from ordinate.integrations.cuda_counting import add_counts_on_cuda
 
-__all__ = ["OrdinalMetric"]
+__all__ = ["OrdinalMetric", "RegressionMetric"]
 
+S = TypeVar("S", ConfusionMatrix, Moments)
+MEANS, SIZES = ("y", "e"), ("Σ|e|", "Σe²", "Σ|y|", "max|e|")
+SIDE = HIGHEST_ORDER + 1  # of the powers of target and of error
+UNKNOWN_TO_MOMENTS = ("median_absolute_error", "error_percentile")
 INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 
-class OrdinalMetric(Metric):
+class _SummaryMetric(Metric, Generic[S]):
+    """A torchmetrics metric whose values are functions of one summary."""
+
+    is_differentiable = False
+    full_state_update = False
+    metrics: list[CatalogueMetric]
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return each metric by its expression; nan where it is undefined."""
+        summary = self._make_summary()
+        values = [float(metric(summary)) for metric in self.metrics]
+        tensors = torch.tensor(values, dtype=torch.float64, device=self.device)
+        return dict(zip((metric.expression for metric in self.metrics), tensors, strict=True))
+
+    def summary(self) -> S:
+        """Return the summary of all batches, and of all processes, as `compute` does."""
+        with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
+            return self._make_summary()
+
+    def _make_summary(self) -> S:
+        raise NotImplementedError
+
+
+class OrdinalMetric(_SummaryMetric[ConfusionMatrix]):
     """Metrics of ordered levels for training loops, from one confusion matrix kept on the device.
 
     `scale` declares the order, as everywhere in Ordinate; `metrics` are names, expressions such as
@@ -46,8 +89,6 @@ class OrdinalMetric(Metric):
     {'accuracy': 0.667, 'mae': 0.333}
     """
 
-    is_differentiable = False
-    full_state_update = False
     cells: Tensor  # [K + 1, K + 1]: rows gold, columns predicted; the last of both: off the scale
 
     def __init__(
@@ -81,29 +122,8 @@ class OrdinalMetric(Metric):
         predicted, gold = _read_tensor(preds, "preds"), _read_tensor(target, "target")
         if predicted.is_floating_point():
             predicted = self._select_highest(predicted, gold)
-        if gold.shape != predicted.shape:
-            raise UnequalLengths(
-                f"Targets of shape {tuple(gold.shape)} and predictions of shape "
-                f"{tuple(predicted.shape)}: each item needs both."
-            )
-        if not gold.device == predicted.device == self.cells.device:
-            raise BadInput(
-                f"preds are on {predicted.device}, target on {gold.device} and the metric on "
-                f"{self.cells.device}: move the metric to where they are, with metric.to(device)."
-            )
+        _check_pair(predicted, gold, self.cells.device)
         self._add_counts(_flatten_labels(gold, "target"), _flatten_labels(predicted, "preds"))
-
-    def compute(self) -> dict[str, Tensor]:
-        """Return each metric by its expression; nan where it is undefined."""
-        matrix = self._make_confusion_matrix()
-        values = [float(metric(matrix)) for metric in self.metrics]
-        tensors = torch.tensor(values, dtype=torch.float64, device=self.cells.device)
-        return dict(zip((metric.expression for metric in self.metrics), tensors, strict=True))
-
-    def summary(self) -> ConfusionMatrix:
-        """Return the confusion matrix of all batches, and of all processes, as `compute` does."""
-        with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
-            return self._make_confusion_matrix()
 
     def _select_highest(self, scores: Tensor, gold: Tensor) -> Tensor:
         """Return the labels of the levels with the highest probability or logit."""
@@ -134,7 +154,7 @@ class OrdinalMetric(Metric):
         codes.widen()
         return codes
 
-    def _make_confusion_matrix(self) -> ConfusionMatrix:
+    def _make_summary(self) -> ConfusionMatrix:
         cells = self.cells.numpy(force=True)
         n, gold, predicted = cells.sum(), cells[-1].sum(), cells[:, -1].sum()
         if gold or predicted:
@@ -146,6 +166,125 @@ class OrdinalMetric(Metric):
                 "then begin again with reset()."
             )
         return ConfusionMatrix.from_counts(cells[:-1, :-1], self.scale)
+
+
+class RegressionMetric(_SummaryMetric[Moments]):
+    """RMSE, MAE, R² and their like for training loops, from moments kept on the device.
+
+    `metrics` are those of regression that moments know, by name; values are those of
+    `ordinate.evaluate_regression`. With the `normalization` of the training targets, tensors are on
+    the normalised scale, metrics in the unit of the target, and `skill` is relative to the training
+    mean. Further arguments are those of `torchmetrics.Metric`.
+
+    >>> metric = RegressionMetric("rmse,mae,r2", normalization=Normalization(1000.0, 50.0))
+    >>> metric.update(torch.tensor([0.2, -0.4, 2.0]), torch.tensor([0.4, -0.3, 1.6]))
+    >>> {name: round(value.item(), 3) for name, value in metric.compute().items()}
+    {'rmse': 13.229, 'mae': 11.667, 'r2': 0.886}
+    """
+
+    sums: Tensor  # means of target and error, central sums, Σ|e|, Σe², Σ|y|, max|e|
+
+    def __init__(
+        self,
+        metrics: MetricSelection = ("rmse", "mae", "r2"),
+        *,
+        normalization: Normalization | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.metrics = select_metrics(metrics, Moments)
+        self.normalization = normalization
+        unknown = [m.name for m in self.metrics if m.name in UNKNOWN_TO_MOMENTS]
+        if unknown:
+            raise BadOption(
+                f"{unknown[0]} takes all errors, and moments are kept here: collect predictions "
+                "for ordinate.evaluate_regression."
+            )
+        state = torch.zeros(len(MEANS) + SIDE**2 + len(SIZES), dtype=torch.float64)
+        self.add_state("sums", state, dist_reduce_fx=_merge_all)
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Add a batch: the predictions first, in the shape of `target`, as tensors or arrays.
+
+        What is no finite number is refused by `compute` and `summary`: a check of each batch would
+        wait for the device.
+        """
+        predicted, gold = _read_tensor(preds, "preds"), _read_tensor(target, "target")
+        _check_pair(predicted, gold, self.sums.device)
+        if gold.numel():
+            y, p = gold.reshape(-1).double(), predicted.reshape(-1).double()
+            self.sums = _merge_all(torch.stack([self.sums, _sum_batch(y, p - y)]))
+
+    def _make_summary(self) -> Moments:
+        means, sums, sizes = (part.numpy(force=True) for part in _split_state(self.sums))
+        if not sums[0, 0]:
+            raise NoItems("There are no items to evaluate: no batch had any.")
+        if not all(np.isfinite(part).all() for part in (means, sums, sizes)):
+            raise BadValues(
+                "A target or a prediction was no finite number, or too large; begin again with "
+                "reset()."
+            )
+        central = CentralSums(means[0], means[1], sums)
+        absolute, squares, spread, largest = map(np.asarray, sizes)
+        moments = Moments(
+            np.asarray(int(sums[0, 0])), central, central, absolute, absolute, largest, squares
+        )
+        if self.normalization is None:
+            return moments
+        known = replace(moments, constants={TRAIN_MEAN: 0.0}, spread={TRAIN_MEAN: spread})
+        return known.scaled(self.normalization.std, self.normalization.mean)
+
+
+def _sum_batch(y: Tensor, e: Tensor) -> Tensor:
+    """Return the state of one batch of targets and errors."""
+    means = torch.stack([x[0] + (x - x[0]).mean() for x in (y, e)])  # exact, where all are equal
+    powers = [
+        torch.stack([(x - mean) ** k for k in range(SIDE)])
+        for x, mean in zip((y, e), means, strict=True)
+    ]
+    sums = powers[0] @ powers[1].T
+    sizes = torch.stack([e.abs().sum(), (e * e).sum(), y.abs().sum(), e.abs().max()])
+    return torch.cat([means, (sums * _known_powers(sums)).reshape(-1), sizes])
+
+
+def _merge_all(states: Tensor) -> Tensor:
+    """Return the state of all items of states [P, …], whose sums are moved to the common means."""
+    means, sums, sizes = _split_state(states)
+    weights = sums[:, 0, 0]
+    first = means.index_select(
+        0, weights.argmax()[None]
+    )  # not means[…], which waits for the device
+    mean = first[0] + (weights[:, None] * (means - first)).sum(0) / weights.sum().clamp(min=1.0)
+    moved = (_shift(sums[k], means[k] - mean) for k in range(len(states)))
+    merged = torch.cat([sizes[:, :-1].sum(0), sizes[:, -1:].amax(0)])
+    return torch.cat([mean, sum(moved).reshape(-1), merged])
+
+
+def _shift(sums: Tensor, by: Tensor) -> Tensor:
+    """Return central sums [5, 5] about points that lie so much lower."""
+    powers = torch.arange(SIDE, device=sums.device)
+    apart = (powers[:, None] - powers).clamp(min=0)
+    left, right = (_get_binomials(sums.device) * step**apart for step in by)
+    known = _known_powers(sums)
+    return (left @ sums * known) @ right.T * known
+
+
+@cache  # a copy to the device waits for it
+def _get_binomials(device: torch.device) -> Tensor:
+    rows = [[math.comb(a, k) for k in range(SIDE)] for a in range(SIDE)]
+    return torch.tensor(rows, dtype=torch.float64, device=device)
+
+
+def _known_powers(sums: Tensor) -> Tensor:
+    """Return 1 for the powers of target and error that are kept, up to the fourth order."""
+    powers = torch.arange(SIDE, device=sums.device)
+    return (powers[:, None] + powers <= HIGHEST_ORDER).to(sums)
+
+
+def _split_state(state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return means, central sums [..., 5, 5] and sizes of errors."""
+    means, sums, sizes = state.split([len(MEANS), SIDE**2, len(SIZES)], dim=-1)
+    return means, sums.reshape(*state.shape[:-1], SIDE, SIDE), sizes
 
 
 def _find_first_label(scale: Scale) -> int:
@@ -169,6 +308,20 @@ def _read_tensor(values: Any, name: str) -> Tensor:
             f"{type(values).__name__}."
         )
     return from_dlpack(values)
+
+
+def _check_pair(predicted: Tensor, target: Tensor, device: torch.device) -> None:
+    """Refuse a batch of two shapes, or of other devices than the metric's."""
+    if target.shape != predicted.shape:
+        raise UnequalLengths(
+            f"Targets of shape {tuple(target.shape)} and predictions of shape "
+            f"{tuple(predicted.shape)}: each item needs both."
+        )
+    if not target.device == predicted.device == device:
+        raise BadInput(
+            f"preds are on {predicted.device}, target on {target.device} and the metric on "
+            f"{device}: move the metric to where they are, with metric.to(device)."
+        )
 
 
 def _flatten_labels(labels: Tensor, name: str) -> Tensor:

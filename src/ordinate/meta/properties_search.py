@@ -99,7 +99,7 @@ def check_properties(
     metrics: "Metric | str | Iterable[Metric | str]",
     properties: Sequence[str] = tuple(PROPERTIES),
     most_items: int | None = None,
-    progress: ProgressCallback = lambda _: None,
+    progress: ProgressCallback | None = None,
 ) -> list[PropertyCheck]:
     """Search all small cases of properties, and return the findings about each metric.
 
@@ -121,7 +121,8 @@ def check_properties(
             cases = {law.name: list(law.cases(levels, items)) for law in applicable}
             fitting = [check for check in computable if levels in check.levels]
             list(pool.map(partial(_evaluate_cases, cases_by_property=cases), fitting))
-            progress(float(done / work[-1]))
+            if progress is not None:
+                progress(float(done / work[-1]))
     enumerate_matrices.cache_clear()
     return checks
 

@@ -62,7 +62,7 @@ class PropertyVerdicts(Result):
         *,
         search: bool = False,
         most_items: int | None = None,
-        progress: ProgressCallback = lambda _: None,
+        progress: ProgressCallback | None = None,
     ) -> "PropertyVerdicts":
         """Return what is on file; search for metrics that are not, or for all with `search`."""
         selected = [drop_default_options(metric) for metric in metrics]

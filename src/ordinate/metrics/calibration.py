@@ -195,8 +195,9 @@ def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
 def c_index(reliability: Reliability) -> Value:
     """How often the item of a higher gold level has the higher expected level; ties count half.
 
-    The expected levels are put into a thousand bins: the value is at most half the share of pairs
-    that share a bin away from the exact one.
+    Reports have it exactly of up to 5,000 items. Of more, the expected levels are put into a
+    thousand bins: the value is at most half the share of pairs that share a bin away from the exact
+    one.
 
     When to use: expected levels are used to rank items, as risk scores are.
 
@@ -210,10 +211,11 @@ def c_index(reliability: Reliability) -> Value:
 
 
 def count_ordered_pairs(reliability: Reliability) -> tuple[Array, Array, Array]:
-    """Return the weight of pairs of different gold levels: in order, in one bin, and all."""
+    """Return the weight of pairs of different gold levels: in order, tied (or in a bin), all."""
     if reliability.ranking is None:
         raise KeyError("ranking")
-    levels = reliability.ranking
+    exact = reliability.exact_ranking
+    levels = reliability.ranking if exact is None else exact
     lower = levels.cumsum(axis=-2) - levels  # of lower gold levels, by bin
     under = lower.cumsum(axis=-1) - lower  # of them, in lower bins
     right = (levels * under).sum(axis=(-2, -1))

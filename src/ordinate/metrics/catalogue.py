@@ -374,7 +374,8 @@ def _describe_unknown(name: str, summary: type) -> str:
 
 def _name_inputs(name: str, given: str, summary: type) -> str:
     wanted = _name_input(summary)
-    return f"{name} is a metric of {given}, and a metric of {wanted} is needed here."
+    use = " Call evaluate_regression, or `ordinate evaluate-regression`." * (given == "regression")
+    return f"{name} is a metric of {given}, and a metric of {wanted} is needed here.{use}"
 
 
 def _restore_metric(name: str, summary: type, options: dict[str, Any], module: str) -> Metric:

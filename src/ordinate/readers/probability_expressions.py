@@ -128,10 +128,18 @@ class ProbabilityExpressions:
 
     def assign_rank(self) -> Expression:
         """Return the fine bin of the expected level."""
+        place, last = (self._find_expected_level() + NUDGE).floor(), float(FINE_BINS - 1)
+        return choose(place > last, last, place)
+
+    def assign_place(self) -> Expression:
+        """Return the expected level itself, in steps that no more than rounding makes."""
+        return (self._find_expected_level() * (1.0 / NUDGE) + 0.5).floor()
+
+    def _find_expected_level(self) -> Expression:
+        """Return the expected level in fine bins."""
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
         expected = reduce(add, [p * float(x) for p, x in zip(self.p, at, strict=True)])
-        place, last = (expected * float(FINE_BINS) + NUDGE).floor(), float(FINE_BINS - 1)
-        return choose(place > last, last, place)
+        return expected * float(FINE_BINS)
 
 
 def assign_bin(f: Expression, count: int) -> Expression:

@@ -50,10 +50,12 @@ from ordinate.summaries.probabilities import make_row_error, match_columns_to_le
 from ordinate.summaries.probability_bins import Events
 from ordinate.summaries.reliability import (
     CURVE_BINS,
+    MOST_ORDERED_ITEMS,
     SCORE_NAMES,
     Reliability,
     ReliabilityAccumulator,
     ReliabilityParts,
+    join_orders,
 )
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_labels_error
 
@@ -234,12 +236,17 @@ class ProbabilityReader:
                     np.add.at(of_event.T, _take_key(table, f"bin{count}"), found.T)
 
     def _add_ranks(self, counters: Counters) -> None:
-        """Add the weights by gold level and the fine bin of the expected level."""
-        keys = {LEVEL: column(LEVEL), "place": self.rows.assign_rank()}
+        """Add the weights by gold level and expected level: its fine bin, and itself of few."""
+        keys = {LEVEL: column(LEVEL), "bin": self.rows.assign_rank()}
+        if sum(counter.items[0] for counter in counters) <= MOST_ORDERED_ITEMS:
+            keys["place"] = self.rows.assign_place()
         for counter, table in zip(counters, self._sum_by(keys, {}), strict=True):
+            gold, weight = _take_key(table, LEVEL), table["weight"]
             if counter.ranking is not None:
-                cells = _take_key(table, LEVEL), _take_key(table, "place")
-                counter.ranking[0][cells] = table["weight"]
+                np.add.at(counter.ranking[0], (gold, _take_key(table, "bin")), weight)
+            if counter.order is not None and "place" in keys:
+                own = np.stack([_take_key(table, "place"), gold, weight])
+                counter.order = join_orders(counter.order, own)
 
     def _sum_by(
         self, keys: Mapping[str, Expression], sums: Mapping[str, Expression]

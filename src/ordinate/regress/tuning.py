@@ -28,7 +28,7 @@ def tune_table(
     split: Split | None = None,
     unit: str | None = None,
     origin: RunOrigin | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressCallback | None = None,
 ) -> TuningResult:
     """Search models, blend the best of each model type, save them, and test the winner.
 
@@ -53,7 +53,7 @@ def tune_regression(
     settings: Settings | None = None,
     decimal: Literal[",", "."] | None = None,
     sheet: str | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> TuningResult:
     """Find the best regression model of a table: a file, a data frame, or a `Table`.
@@ -102,7 +102,7 @@ def _open_task(
     split: Split | None,
     unit: str | None,
     origin: RunOrigin,
-    progress: ProgressCallback,
+    progress: ProgressCallback | None,
 ) -> Iterator[RegressionTask]:
     budget = TimeBudget(settings.timeout, max(1, settings.folds or 0), settings.jobs)
     parts = split_rows(table, split, settings)  # what is wrong with rows, before a folder is made
@@ -110,7 +110,7 @@ def _open_task(
         raise BadOutput(f"{shorten(str(root))} is an experiment with texts. Name another folder.")
     with open_workers(root, settings, origin.command, "tune_regression") as workers:
         task = _make_task(table, root, settings, parts, unit, workers)
-        yield replace(task, budget=budget, progress=progress)
+        yield replace(task, budget=budget, progress=progress or ignore_progress)
 
 
 def _make_task(

@@ -73,7 +73,6 @@ DEPENDENT_EVENTS_NOTE = (
 )
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the clusters."
-APPROXIMATE_METRICS = ("ace", "c_index")  # found in fine bins
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class ProbabilityScore:
             "direction": self.metric.direction,
             "base_rate": to_plain(self.base_rate),
             "if_calibrated": to_plain(self.perfect_calibration),
-            "approximate": self.metric.name in APPROXIMATE_METRICS,
+            "approximate": self.metric.name == "ace" or self.error_bound is not None,
             "error_bound": self.error_bound,
         }
 
@@ -449,7 +448,10 @@ def select_probability_metrics(metrics: MetricSelection, bins: int) -> list[Metr
 def collect_required_parts(metrics: list[Metric], bins: int) -> ReliabilityParts:
     """Return what the metrics and the grids of the report read."""
     report = ReliabilityParts(
-        frozenset({("top", bins), ("levels", bins), ("cumulative", bins)}), scores=True, curves=True
+        frozenset({("top", bins), ("levels", bins), ("cumulative", bins)}),
+        scores=True,
+        curves=True,
+        order=any(metric.name == "c_index" for metric in metrics),
     )
     return reduce(or_, (metric.required_parts for metric in metrics), report)
 
@@ -477,7 +479,7 @@ def _score_metric(
 
 def _compute_error_bound(metric: Metric, summary: Reliability) -> float | None:
     """Return how far from its exact value a metric is at most: pairs in one bin count half."""
-    if metric.name != "c_index":
+    if metric.name != "c_index" or summary.exact_ranking is not None:
         return None
     _, tied, pairs = count_ordered_pairs(summary)
     return float(tied / pairs / 2) if pairs else 0.0

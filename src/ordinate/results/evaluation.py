@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.errors import BadOption, NotApplicable
+from ordinate.errors import BadOption, BadScale, NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.small_samples import compute_effective_sizes
@@ -18,6 +18,7 @@ from ordinate.inference.subgroup_differences import (
     randomize_subgroups,
 )
 from ordinate.metrics import Metric, find_metric
+from ordinate.metrics.catalogue import is_known_metric
 from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
@@ -597,9 +598,17 @@ def score(
     np.float64(0.5)
     """
     if predicted is not None:
-        summary = ConfusionMatrix.of(
-            gold, predicted, resolve_scale(scale, gold, predicted), weights, missing
-        )
+        find_metric(metric)
+        try:
+            found = resolve_scale(scale, gold, predicted)
+        except BadScale as reason:
+            if not is_known_metric(str(metric), "regression"):
+                raise
+            raise BadScale(
+                f"{metric} is a metric of regression and of labels. Of a regression: "
+                f"evaluate_regression(target, predicted, {str(metric)!r}). Of labels: {reason}"
+            ) from None
+        summary = ConfusionMatrix.of(gold, predicted, found, weights, missing)
     elif not isinstance(gold, ConfusionMatrix):
         raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
     elif scale is not None or weights is not None or missing != "error":

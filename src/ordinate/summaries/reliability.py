@@ -1,8 +1,10 @@
 """Reliability: how predicted probabilities relate to what happened, in a few sums."""
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,6 +55,7 @@ FINE_BINS = (
 # Bins of isotonic curves: each probability of up to three decimals has one of its own, inside.
 CURVE_BINS = 1_001
 NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
+MOST_ORDERED_ITEMS = 5_000  # whose order is kept as it is, beside the fine bins
 SCORE_NAMES = ("brier", "log_loss", "rps_sum")
 ROWS_PER_BLOCK = (
     1 << 15
@@ -64,7 +67,8 @@ class ReliabilityParts:
     """Which parts a summary has; they unite with `|`.
 
     `bins` says for which events and in how many bins: the most probable level (`top`), each level,
-    each event "gold is at most level k". `curves` are the bins of isotonic curves of the last.
+    each event "gold is at most level k". `curves` are the bins of isotonic curves of the last, and
+    `order` makes ranks exact where items are few.
     """
 
     bins: frozenset[tuple[Events, int]] = frozenset()
@@ -72,6 +76,7 @@ class ReliabilityParts:
     confusion_matrix: bool = False
     ranking: bool = False
     curves: bool = False
+    order: bool = False
 
     def __post_init__(self) -> None:
         for _, count in self.bins:
@@ -85,6 +90,7 @@ class ReliabilityParts:
             self.confusion_matrix or other.confusion_matrix,
             self.ranking or other.ranking,
             self.curves or other.curves,
+            self.order or other.order,
         )
 
 
@@ -152,6 +158,22 @@ BIN_SUMS = replace(SUM, dump=_dump_bins, load=_load_bins)
 CURVE_SUMS = FieldRule(
     operator.add, load=lambda parts: ReliabilityBins(*map(load_counts, parts))
 )  # of a batch as a whole: in each of many blocks they would take most of the memory
+
+
+def join_orders(first: Array, second: Array) -> Array:
+    """Return places, gold levels and weights [3, n] of both, sorted; of very many, none.
+
+    Their weights tell whether they are all.
+    """
+    both = np.concatenate([first, second], axis=-1)
+    keys, index = np.unique(both[:2], axis=1, return_inverse=True)
+    weights = np.bincount(index.reshape(-1), both[2], keys.shape[1])
+    return np.vstack([keys, weights])[
+        :, : len(weights) if len(weights) <= MOST_ORDERED_ITEMS else 0
+    ]
+
+
+ORDER = FieldRule(join_orders, load=load_counts)  # of a batch as a whole
 SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(load_counts, parts)))
 
 
@@ -159,9 +181,9 @@ SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(load_counts, part
 class Reliability(BatchSummary):
     """What N rows of probabilities were worth: bins, scores and matrices, as its parts say.
 
-    Leading axes hold many summaries at once; `curves` are sums over all of them. `argmax` is the
-    confusion matrix of the most probable level, the lowest of equal ones; `confusion_matrix` sums
-    the probabilities of each level by gold level.
+    Leading axes hold many summaries at once; `curves` and `order` are of all of them. `argmax` is
+    the confusion matrix of the most probable level, the lowest of equal ones; `confusion_matrix`
+    sums the probabilities of each level by gold level.
 
     >>> parts = ReliabilityParts(scores=True)
     >>> summary = Reliability.of(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high", parts)
@@ -181,6 +203,7 @@ class Reliability(BatchSummary):
     confusion_matrix: Annotated[Array | None, SUM] = None  # [..., K, K]
     ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
     curves: Annotated[ReliabilityBins | None, CURVE_SUMS] = None  # [K - 1, CURVE_BINS], of a batch
+    order: Annotated[Array | None, ORDER] = None  # [3, n], of a batch: what ranking has in bins
     dropped: Dropped = 0
     has_unanswered = False
     whole = True
@@ -239,6 +262,7 @@ class Reliability(BatchSummary):
 
     def _require_shapes(self) -> None:
         super()._require_shapes()
+        self._require(self.order is None or (self.order.ndim, len(self.order)) == (2, 3), "order")
         shape = (len(self.scale) - 1, CURVE_BINS)
         for part in self.curves or ():
             self._require(part.shape == shape, "curves")
@@ -247,6 +271,19 @@ class Reliability(BatchSummary):
     def scale(self) -> Scale:
         """The scale of the levels."""
         return self.argmax.scale
+
+    @cached_property
+    def exact_ranking(self) -> Array | None:
+        """The weight by gold and expected level [K, places], if the order of all items is known."""
+        if self.shape or self.order is None or not self.order.size:
+            return None
+        places, gold, weights = self.order
+        if not math.isclose(weights.sum(), float(self.weight), rel_tol=1e-9):
+            return None
+        _, place = np.unique(places, return_inverse=True)
+        table = np.zeros((len(self.scale), int(place.max()) + 1))
+        np.add.at(table, (gold.astype(np.intp), place), weights)
+        return table
 
     @property
     def total(self) -> Any:
@@ -287,6 +324,7 @@ class ReliabilityAccumulator:
         self.tails = np.zeros((3, many))
         self.confusion_matrix = np.zeros((many, size, size)) if parts.confusion_matrix else None
         self.ranking = np.zeros((many, size, FINE_BINS)) if parts.ranking else None
+        self.order = np.zeros((3, 0)) if parts.order else None
         self.curves = np.zeros((7, size - 1, CURVE_BINS)) if parts.curves else None
 
     def add(
@@ -390,7 +428,12 @@ class ReliabilityAccumulator:
 
     def _count_ranking(self, tally: BlockTally, gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
-        place = (at @ columns * FINE_BINS + NUDGE).astype(np.intp)
+        bins = at @ columns * FINE_BINS
+        if self.order is not None and self.seen <= MOST_ORDERED_ITEMS:
+            weight = np.ones(len(gold)) if tally.weight is None else tally.weight
+            own = np.stack([np.floor(bins * (1.0 / NUDGE) + 0.5), gold, weight])
+            self.order = join_orders(self.order, own)
+        place = (bins + NUDGE).astype(np.intp)
         cell = gold * FINE_BINS + np.clip(place, 0, FINE_BINS - 1)
         return tally.of(1.0, cell, len(at) * FINE_BINS).reshape(-1, len(at), FINE_BINS)
 
@@ -417,6 +460,7 @@ class ReliabilityAccumulator:
             confusion_matrix=self.confusion_matrix,
             ranking=self.ranking,
             curves=None if self.curves is None else ReliabilityBins(*self.curves),
+            order=self.order,
             dropped=self.dropped,
         )
         return summary if self.blocks is not None else summary[0]
