@@ -44,7 +44,7 @@ def _expand_student_quantile(z: float, freedom: float) -> float:
         (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0,
         (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0,
     )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
+    return z + sum(term * (1.0 / freedom) ** power for power, term in enumerate(terms, start=1))
 
 
 def student_two_sided_p(statistic: float, freedom: float) -> float:

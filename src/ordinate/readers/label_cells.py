@@ -16,6 +16,7 @@ from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
 from ordinate.scale.encoding import make_off_scale_error
 from ordinate.scale.labels import is_missing, normalize_label
+from ordinate.summaries.counting import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class RowLocator:
         for place, found in self.items.find_cells(self._is_given() & wrong, 1, column(WEIGHT)):
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
-                f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
-                "finite numbers of at least 0."
+                f"The weight ({place} of column {self.weights!r}) {state}. Weights are 0 "
+                f"or numbers from {LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}."
             )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
