@@ -12,6 +12,7 @@ from ordinate.errors import BadInput, NoItems
 from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
 from ordinate.postprocess.estimator import BaseEstimator, encode_groups, format_names, match_groups
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
+from ordinate.summaries.regression import LARGEST_VALUE
 from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
 
 Floats = NDArray[np.float64]
@@ -153,4 +154,6 @@ def _check_finite(column: Any, name: str) -> Floats:
     values = convert_to_numbers(column, f"{name}s")
     finite = f"The {name} of row {{row}} is {{value}}, not a finite number."
     require_valid(np.isfinite(values), np.arange(len(values)), values, finite)
+    large = f"The {name} of row {{row}} is {{value}}, which is too large. Give all in another unit."
+    require_valid(np.abs(values) < LARGEST_VALUE, np.arange(len(values)), values, large)
     return values

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.expressions import COUNT, Aggregate, Expression, column, count_where
-from ordinate.summaries.counting import HEAVIEST_WEIGHT, CellSums
+from ordinate.summaries.counting import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, CellSums
 
 Array = NDArray[Any]
 Sums = Mapping[str, Aggregate]
@@ -72,8 +72,9 @@ def build_weight_sums(*, weighted: bool, keyed: bool) -> dict[str, Aggregate]:
 
 
 def is_wrong_weight(weight: Expression) -> Expression:
-    """Tell whether a weight is no finite number of at least 0, or too large to be squared."""
-    return weight.is_missing() | ~(weight.is_finite() & (weight >= 0) & (weight < HEAVIEST_WEIGHT))
+    """Tell whether a weight is neither 0 nor a number that can be cubed."""
+    right = (weight == 0) | ((weight >= LIGHTEST_WEIGHT) & (weight < HEAVIEST_WEIGHT))
+    return weight.is_missing() | ~(weight.is_finite() & right)
 
 
 def has_weight(*, keyed: bool) -> Expression:

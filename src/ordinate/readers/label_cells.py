@@ -25,6 +25,7 @@ from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
 from ordinate.scale.label_maps import LabelMap
 from ordinate.scale.labels import is_missing, normalize_label
+from ordinate.summaries.counting import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ class RowLocator:
         for place, found in self.items.find_cells(self._is_given() & wrong, 1, column(WEIGHT)):
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
-                f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
-                f"finite numbers of at least 0.{suggest_decimal(found)}"
+                f"The weight ({place} of column {self.weights!r}) {state}. Weights are 0 or numbers "
+                f"from {LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}.{suggest_decimal(found)}"
             )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:

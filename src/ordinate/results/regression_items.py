@@ -103,7 +103,7 @@ class RegressionItems:
         rows = self.rows
         order = np.argsort(by.codes[rows], kind="stable")
         ends = np.cumsum(np.bincount(by.codes[rows], minlength=len(by.values)))
-        parts = np.split(rows[order], ends[:-1])
+        parts = np.split(rows[order], ends[:-1])[: len(by.values)]  # none where there are no rows
         absent = np.zeros(0, int) if self.absent is None else by.codes[self.absent]
         dropped = np.bincount(absent, minlength=len(by.values)).tolist()
         named = zip(by.values, parts, dropped, strict=True)

@@ -11,7 +11,7 @@ from ordinate.scale.encoding import CHUNK, LabelCodes
 
 MOST_BINS = 1 << 16  # what the cache holds
 ROWS_PER_BATCH = 16 * CHUNK  # items given to one histogram
-HEAVIEST_WEIGHT = 1e150  # whose square is still a number
+LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-75, 1e75  # the cubes of whose sums are still numbers
 MOST_ITEMS = 2.0**53  # up to which integers are exact
 MOST_CELLS = 1 << 27  # of a batch of matrices: a gigabyte for each of its sums
 Counts = NDArray[np.int64]
@@ -141,13 +141,13 @@ def count_weighted(rows: LabelCodes, columns: LabelCodes, weights: NDArray[np.fl
 
 
 def check_weights(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
-    """Return weights that are finite and not negative, or say which is not."""
-    bad = ~((weight >= 0) & (weight < HEAVIEST_WEIGHT))
+    """Return weights that are 0 or can be cubed, or say which is not."""
+    bad = (weight != 0) & ~((weight >= LIGHTEST_WEIGHT) & (weight < HEAVIEST_WEIGHT))
     if bad.any():
         row = int(np.argmax(bad))
         raise BadWeights(
-            f"Weight {weight[row]} (row {start + row + 1}) is not a finite number of at "
-            f"least 0 and below {HEAVIEST_WEIGHT:g}."
+            f"Weight {weight[row]} (row {start + row + 1}) is neither 0 nor a number from "
+            f"{LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}."
         )
     return weight
 
