@@ -18,6 +18,7 @@ Table = dict[str, Array]  # columns of a few rows: keys as objects, None where m
 GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
 SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
 IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
+BESIDE_GOLD = (PREDICTED, SECOND, CLUSTER)  # an item without one of them is missing
 MATCH_COUNTS = ("matched", "missing", "unknown")  # of items that were joined by an id
 
 
