@@ -94,7 +94,8 @@ LOW_MID_HIGH = "low,mid,high"
 
 
 def _sum_up_probabilities(metric: Metric, rows: Any) -> Any:
-    return metric(Reliability.of(GOLD, rows, LOW_MID_HIGH, metric.required_parts))
+    parts = metric.required_parts
+    return metric(Reliability.of(GOLD, rows, LOW_MID_HIGH, parts, columns="scale"))
 
 
 PROBABILITIES = Example(
@@ -104,7 +105,8 @@ PROBABILITIES = Example(
     f">>> gold = {GOLD}\n"
     f">>> rows = {ROWS}\n"
     '>>> metric = find_metric("EXPRESSION", Reliability)\n'
-    f'>>> summary = Reliability.of(gold, rows, "{LOW_MID_HIGH}", metric.required_parts)',
+    f'>>> parts, scale = metric.required_parts, "{LOW_MID_HIGH}"\n'
+    '>>> summary = Reliability.of(gold, rows, scale, parts, columns="scale")',
     "metric(summary)",
     {
         "those above": ROWS,

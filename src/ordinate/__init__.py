@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.results.text_reports import (
         calibration_report,
+        cefr_calibration_report,
         cefr_classification_report,
         classification_report,
     )
@@ -74,6 +75,7 @@ _HOMES = {
     "advise": "ordinate.meta",
     "analyze_search": "ordinate.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
+    "cefr_calibration_report": "ordinate.results.text_reports",
     "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
@@ -124,6 +126,7 @@ __all__ = [
     "advise",
     "analyze_search",
     "calibration_report",
+    "cefr_calibration_report",
     "cefr_classification_report",
     "classification_report",
     "compare",

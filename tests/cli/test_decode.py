@@ -245,7 +245,10 @@ def test_an_output_is_not_overwritten_unasked(here):
             "test.csv --probabilities q_ --gold level --metric mae",
             "no columns of probabilities that start with 'q_'",
         ),
-        ("test.csv --probabilities p_A1,p_A2 --gold level --metric mae", "2 columns of prob"),
+        (
+            "test.csv --probabilities p_A1,p_A2 --gold level --metric mae",
+            "Is there a column for each level",
+        ),
         ("test.csv --probabilities p_ --gold lvl --metric mae", "Did you mean 'level'"),
         ("test.csv --probabilities p_ --gold level --metric oci", "oci cannot be decoded"),
         ("test.csv --probabilities p_ --gold level --metric maee", "There is no metric 'maee'"),

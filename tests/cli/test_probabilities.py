@@ -70,7 +70,9 @@ def refused(*arguments):
 def in_memory(**options):
     gold = np.array(LABELS)[GOLD]
     return json.loads(
-        json.dumps(Calibration.of(gold, ROWS, scale="low,mid,high", **options).to_dict())
+        json.dumps(
+            Calibration.of(gold, ROWS, scale="low,mid,high", columns="scale", **options).to_dict()
+        )
     )
 
 
@@ -152,11 +154,52 @@ def test_without_predictions_the_most_probable_level_is_taken():
 def test_with_predictions_both_are_judged():
     path = write(frame(answer="mid"))
     found = report(path, "--predicted", "answer", "--probabilities", "p_")
+    assert found["probabilities"].pop("notes")[0].startswith("The most probable level is the pre")
     assert [row[1] for row in found["confusion_matrix"]] == [
         int((k == GOLD).sum()) for k in range(3)
     ]
-    assert close(found["probabilities"], in_memory())
+    alone = in_memory()
+    assert alone.pop("notes") == []
+    assert close(found["probabilities"], alone)
     assert found["source"]["predicted"] == "answer"
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_subgroups_and_missing_cells_beside_predictions_are_what_python_says(joined):
+    labels = np.array(LABELS)[GOLD]
+    table = frame(
+        level=[None if k % 10 == 0 else x for k, x in enumerate(labels)],
+        topic=[("a", None, "c")[k % 3] for k in range(150)],
+        writer=[None if k % 2 else f"w{k % 20}" for k in range(150)],
+    )
+    columns = ("--predicted", "level", "--probabilities", "p_", "--by", "topic")
+    columns += ("--groups", "writer", "--missing", "drop")
+    if joined:
+        write(table[["essay", "gold", "topic", "writer"]], "gold.csv")
+        rest = write(table.drop(columns=["gold", "topic", "writer"]), "rest.csv")
+        found = report(rest, *columns, "--gold-file", "gold.csv", "--id", "essay")
+    else:
+        found = report(write(table), *columns)
+    expected = evaluate(
+        table,
+        gold="gold",
+        predicted="level",
+        probabilities="p_",
+        by="topic",
+        groups="writer",
+        missing="drop",
+        scale="low,mid,high",
+    )
+    wanted = json.loads(json.dumps(expected.to_dict()))
+    assert found["n"] == found["probabilities"]["n"] == 60
+    assert found["probabilities"]["dropped"] == found["dropped"] == 90
+    assert [x["probabilities"]["n"] for x in found["by"].values()] == [20, 20, 20]
+    if not joined:  # whose rows are those of other blocks
+        assert close(found["probabilities"], wanted["probabilities"])
+    for name, part in found["by"].items():
+        own = wanted["by"][name]["probabilities"]["metrics"]
+        for metric, score in part["probabilities"]["metrics"].items():
+            assert score["value"] == pytest.approx(own[metric]["value"])
 
 
 def test_without_probabilities_there_is_no_such_section():
@@ -261,15 +304,17 @@ def test_the_text_has_metrics_bins_levels_and_terms():
     shown = text(write(frame()), "--probabilities", "p_")
     usual = (
         "Probabilities\n",
+        "Confidence bins\n",
         "Calibration of the events\n",
         "Observed frequency at predicted probabilities\n",
         "Probabilities of the levels\n",
     )
-    binned = ("Confidence bins\n", "Where the scores come from\n")
-    assert all(title in shown for title in usual)
-    assert not any(title in shown for title in binned)
+    decomposed = "Where the scores come from\n"
+    places = [shown.index(title) for title in usual]
+    assert places == sorted(places)
+    assert decomposed not in shown
     shown = text(write(frame()), "--probabilities", "p_", "--details")
-    assert all(title in shown for title in (*usual, *binned))
+    assert all(title in shown for title in (*usual, decomposed))
     assert "(0.60, 0.70]" in shown
     assert "(0.00, 0.10]" not in shown  # no item is in it
 
@@ -322,7 +367,7 @@ def test_a_bad_cell_is_named_with_file_and_row(cell, told):
     ("arguments", "told"),
     [
         (("--probabilities", "q_"), "no columns of probabilities that start with 'q_'"),
-        (("--probabilities", "p_low,p_mid"), "do not say which levels of low < mid < high"),
+        (("--probabilities", "p_low,p_mid"), "Is there a column for each level"),
         (("--probabilities", "p_low,p_mid,p_hi"), "no column 'p_hi'. Did you mean 'p_high'"),
         (("--probabilities", ","), "--probabilities takes names"),
         (("--probabilities", "p_", "--missing", "worst"), "use --missing drop"),
@@ -351,7 +396,11 @@ def test_subgroups_of_probabilities_alone_are_what_python_says():
     found = report(path, "--probabilities", "p_", "--by", "topic", "--groups", "writer")
     labels = np.array(LABELS)[GOLD]
     expected = evaluate(
-        *(labels, None, "low,mid,high"), probabilities=ROWS, by=topics, groups=writers
+        *(labels, None, "low,mid,high"),
+        probabilities=ROWS,
+        columns="scale",
+        by=topics,
+        groups=writers,
     ).to_dict()
     for name in ("metrics", "by", "groups", "confusion_matrix"):
         assert close(found[name], json.loads(json.dumps(expected[name]))), name

@@ -69,7 +69,7 @@ def same(found, wanted, tolerance=1e-12):
 
 
 def in_memory(rows=ROWS, **options):
-    return Reliability.of(np.array(LABELS)[GOLD], rows, SCALE, PARTS, **options)
+    return Reliability.of(np.array(LABELS)[GOLD], rows, SCALE, PARTS, columns="scale", **options)
 
 
 # --- formats -------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_an_item_without_probabilities_is_not_lost_in_silence():
     found = count(run, gold_file="gold.csv", id="essay", missing="drop")
     assert found.match_counts == {"matched": 117, "missing": 3, "unknown": 0}
     assert (found.blocks.n, found.blocks.dropped) == (117, 3)
-    kept = Reliability.of(np.array(LABELS)[GOLD][3:], ROWS[3:], SCALE, PARTS)
+    kept = Reliability.of(np.array(LABELS)[GOLD][3:], ROWS[3:], SCALE, PARTS, columns="scale")
     np.testing.assert_allclose(found.blocks.scores.weighted, kept.scores.weighted)
 
 
@@ -325,7 +325,7 @@ def test_columns_that_are_not_there_are_refused():
         count(path, named=("q_",))
     with pytest.raises(BadInput, match="no column 'p_hi'"):
         count(path, named=("p_low", "p_mid", "p_hi"))
-    with pytest.raises(BadProbabilities, match="'p_low, p_mid' do not say"):
+    with pytest.raises(BadProbabilities, match="Is there a column for each level"):
         count(path, named=("p_low", "p_mid"))
     with pytest.raises(BadInput, match="no column 'p_high'"):
         count(path, write(frame().drop(columns="p_high"), "b.csv"))

@@ -269,15 +269,15 @@ def test_so_many_events_that_none_can_be_significant_are_told():
     assert "no p from so few" not in str(judged())
 
 
-def test_what_binned_errors_show_is_among_the_details():
+def test_confidence_bins_stand_before_any_decomposition():
     found = judged()
     titles = [block.title for block in found.document().blocks]
     assert titles[1:3] == [
+        "Confidence bins",
         "Calibration of the events",
-        "Observed frequency at predicted probabilities",
     ]
     details = [block.title for block in found.document().details]
-    assert details == ["Confidence bins", "Where the scores come from"]
+    assert details == ["Where the scores come from"]
     assert all(len(line) <= 80 for line in render(found, width=80).splitlines())
 
 

@@ -143,24 +143,41 @@ def test_that_a_constant_is_not_beaten_is_said_exactly_where_it_is_so(table):
         comparable = not (math.isnan(value) or math.isnan(best))
         no_better = comparable and (same(value, best, 1e-12) or not metric.is_better(value, best))
         judged = metric.direction != "zero"
-        assert (f" {metric.expression} (always " in text) == (no_better and judged)
-        assert result.metrics[metric.expression].beats_constant == (
-            not no_better if comparable else None
-        )
-        beaten.append(not (no_better and judged))
+        score = result.metrics[metric.expression]
+        as_good = no_better or (comparable and score.estimate.low <= best <= score.estimate.high)
+        assert (f" {metric.expression} (always " in text) == (as_good and judged)
+        assert score.beats_constant == (not no_better if comparable else None)
+        beaten.append(not (as_good and judged))
     assert ("Better than every constant" in text) == all(beaten)
+
+
+def test_the_first_sentence_does_not_contradict_itself():
+    gold = ["A1", "A2", "B1", "B2", "C1", "C2", "A1", "A2", "B1", "B2"]
+    shown = words(ordinate.evaluate(gold, [*gold[:4], *["B1"] * 6], "cefr"))
+    assert "not significantly better than always predicting" in shown
+    assert "Better than every constant" not in shown
+    assert "Does not significantly beat a constant on cem_ord (always" in shown
+
+
+def test_one_name_has_one_number_where_decoded_levels_stand_beside_probabilities():
+    rows = [[0.6, 0.4], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]]
+    found = ordinate.evaluate([0, 1, 1, 1], [0, 1, 1, 1], "0..1", probabilities=rows, interval=None)
+    verdict = " ".join(found.document().verdict.split())
+    assert "the most probable level is right for 0.750 of the items" in verdict
+    assert "accuracy 0.750" not in verdict
 
 
 def test_always_the_majority_does_not_beat_a_constant():
     result = ordinate.evaluate(GOLD, ["B1"] * 6, "cefr")
     assert re.search(
-        r"Does not beat a constant on .* accuracy \(always B1: 0\.333\)", words(result)
+        r"Does not significantly beat a constant on .* accuracy \(always B1: 0\.333\)",
+        words(result),
     )
     assert "Better than every constant" not in words(result)
 
 
 def test_perfect_predictions_beat_every_constant():
-    result = ordinate.evaluate(GOLD, GOLD, "cefr")
+    result = ordinate.evaluate(GOLD, GOLD, "cefr", interval=None)
     assert "Does not beat" not in words(result)
     assert "Better than every constant" in words(result)
 

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_probabilities import probability_rows
 
-from ordinate.errors import BadProbabilities, UnequalLengths
+from ordinate.errors import BadProbabilities, OrdinateError, UnequalLengths
 from ordinate.scale import Scale
 from ordinate.summaries import probabilities as door
 from ordinate.summaries.probabilities import (
+    arrange_columns,
     build_probability_array,
     check_same_rows,
     find_most_probable_labels,
     match_columns_to_levels,
-    warn_of_order,
 )
 
 SCALE = Scale.of("low,mid,high")
@@ -32,6 +32,8 @@ BY_NAME = {"p_high": [0.5, 0.75], "p_low": [0.2, 0.1], "p_mid": [0.3, 0.15]}
 
 
 def read(probabilities, scale=SCALE, **options):
+    if isinstance(probabilities, (list, np.ndarray, torch.Tensor)):
+        options.setdefault("columns", "scale")
     return build_probability_array(scale, probabilities, **options).tolist()
 
 
@@ -135,15 +137,14 @@ def test_labels_that_start_alike_are_told_apart(labels):
 
 def test_numbers_name_levels_where_levels_are_numbers():
     assert read(pd.DataFrame([[0.7, 0.3]], columns=[2, 1]), Scale.of("1..2")) == [[0.3, 0.7]]
-    with pytest.raises(BadProbabilities, match="'0, 1' do not say"):
-        read(pd.DataFrame([[0.7, 0.3]]), Scale.of("1..2"))
+    assert read(pd.DataFrame([[0.7, 0.3]]), Scale.of("1..2")) == [[0.7, 0.3]]  # without names
 
 
 @pytest.mark.parametrize(
     "names",
     [
         ("low", "low", "mid"),
-        ("low", "mid"),
+        ("low", "other"),
         ("low", "mid", "high", "other"),
         ("p_low", "mid", "high"),
         ("Low", "Mid", "High"),
@@ -151,7 +152,7 @@ def test_numbers_name_levels_where_levels_are_numbers():
     ],
     ids=" ".join,
 )
-def test_names_that_do_not_name_each_level_once_are_refused(names):
+def test_names_that_do_not_name_levels_once_are_refused(names):
     with pytest.raises(BadProbabilities, match="do not say which levels"):
         match_columns_to_levels(SCALE, names)
 
@@ -159,7 +160,7 @@ def test_names_that_do_not_name_each_level_once_are_refused(names):
 # --- what is no probability ----------------------------------------------------------------------
 
 BAD = {
-    "not 1": ([0.2, 0.3, 0.4], "row 3, '[0.2, 0.3, 0.4]', sum to 0.9, not to 1. Pass renorm"),
+    "not 1": ([0.2, 0.3, 0.4], "row 3, '[0.2, 0.3, 0.4]', sum to 0.9, not to 1. Is there"),
     "twice": ([0.4, 0.6, 1.0], "row 3, '[0.4, 0.6, 1]', sum to 2"),
     "negative": ([-0.1, 0.6, 0.5], "row 3, '[-0.1, 0.6, 0.5]', are not all at least 0"),
     "a little negative": ([-1e-9, 0.5, 0.5 + 1e-9], "row 3, '[-1e-09, 0.5, 0.5]', are not all at"),
@@ -180,7 +181,7 @@ def test_a_row_that_is_no_distribution_is_named(why, renormalize):
         with pytest.raises(BadProbabilities) as refused:
             read([*ROWS, row, row], renormalize=renormalize)
     assert told in str(refused.value)
-    assert ("renormalize=True" in str(refused.value)) == ("sum to" in told and not renormalize)
+    assert ("a column for each level" in str(refused.value)) == ("sum to" in told)
 
 
 def test_a_sum_that_is_off_by_little_is_shown_with_the_digits_that_matter():
@@ -250,27 +251,59 @@ def test_gold_and_rows_must_be_as_many():
 @given(st.integers(1, 20).flatmap(lambda n: probability_rows(3, n)))
 def test_the_most_probable_level_is_the_lowest_of_equals(rows):
     wanted = [SCALE.labels[row.index(max(row))] for row in rows]
-    assert find_most_probable_labels(SCALE, rows).tolist() == wanted
+    values = arrange_columns(SCALE, rows, "scale")
+    assert find_most_probable_labels(SCALE, values).tolist() == wanted
     named = {f"p_{label}": [row[k] for row in rows] for k, label in enumerate(SCALE.labels)}
     backwards = dict(reversed(named.items()))
-    assert find_most_probable_labels(SCALE, pd.DataFrame(backwards)).tolist() == wanted
+    assert arrange_columns(SCALE, pd.DataFrame(backwards)).tolist() == values.tolist()
 
 
 @pytest.mark.parametrize(
-    ("labels", "doubted"),
+    ("labels", "taken"),
     [
-        (["low", "mid", "high"], True),
-        (["1", "2", "10"], True),
-        ([3, 2, 1], True),
-        (["A1", "A2", "B1"], False),
-        ([1, 2, 10], False),
-        ([0.5, 2, 10], False),
+        (["low", "mid", "high"], False),
+        (["1", "2", "10"], False),
+        ([3, 2, 1], False),
+        (["A1", "A2", "B1"], True),
+        ([1, 2, 10], True),
+        ([0.5, 2, 10], True),
     ],
 )
-def test_an_order_is_doubted_where_sorting_the_labels_gives_another(labels, doubted):
-    rows = [[0.2, 0.3, 0.5]]
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        warn_of_order(Scale(labels), rows)
-        warn_of_order(Scale(labels), {label: [0.2] for label in labels})  # which has names
-    assert len(told) == doubted
+def test_columns_without_names_are_taken_where_sorting_the_labels_gives_the_order(labels, taken):
+    scale, rows = Scale(labels), [[0.2, 0.3, 0.5]]
+    assert arrange_columns(scale, {x: [0.2] for x in labels}).tolist() == [[0.2, 0.2, 0.2]]
+    assert arrange_columns(scale, rows, "scale").tolist() == rows
+    if taken:
+        assert arrange_columns(scale, rows).tolist() == rows
+        return
+    line = r'columns=model\.classes_, or columns="scale"'
+    for table in (rows, pd.DataFrame(rows), torch.tensor(rows)):
+        with pytest.raises(BadProbabilities, match=line):
+            arrange_columns(scale, table)
+
+
+def test_labels_are_sorted_by_the_type_that_they_have_in_gold():
+    scale, rows = Scale.of("8..10"), [[0.2, 0.3, 0.5]]
+    assert arrange_columns(scale, rows, gold=[8, 10]).tolist() == rows
+    assert arrange_columns(Scale.of("8,9,10"), rows, gold=np.array([8, 10])).tolist() == rows
+    for gold in (["8", "10"], pd.Series(["8", None]), pd.Categorical(["8", "10"])):
+        with pytest.raises(BadProbabilities, match="sorts the labels: 10, 8, 9"):
+            arrange_columns(scale, rows, gold=gold)
+
+
+def test_a_level_without_a_column_has_the_probability_0():
+    rows = [[0.7, 0.3]]
+    assert arrange_columns(SCALE, rows, ["high", "low"]).tolist() == [[0.3, 0.0, 0.7]]
+    assert arrange_columns(SCALE, {"p_mid": [0.7], "p_low": [0.3]}).tolist() == [[0.3, 0.7, 0.0]]
+    for columns, reason in ((None, "2 columns"), (["low"], "1 are named"), ("scal", "neither")):
+        with pytest.raises(OrdinateError, match=reason):
+            arrange_columns(SCALE, rows, columns)
+
+
+@pytest.mark.parametrize("sums", [(0.5, 0.49), (0.5, 0.51), (0.33, 0.33, 0.33), (0.7, 0.31)])
+def test_renormalize_takes_the_sums_that_its_text_names(sums):
+    scale = Scale(range(len(sums)))
+    assert np.sum(read([sums], scale, renormalize=True)) == pytest.approx(1.0)
+    assert np.sum(read(np.array([sums], np.float32), scale, renormalize=True)) == pytest.approx(1.0)
+    with pytest.raises(BadProbabilities, match="not to 1"):
+        read([[0.5, 0.48]], Scale.of("0..1"), renormalize=True)

@@ -195,6 +195,7 @@ def test_an_item_of_weight_0_does_not_exist_whatever_it_says(items, data):
         scale,
         parts(),
         weights=[*each[:place], 0.0, *each[place:]],
+        columns="scale",
     )
     assert_close(found, summary(gold, rows, each))
 
@@ -268,7 +269,7 @@ def test_what_does_not_fit_is_not_added(other):
 def test_dropped_items_are_counted_and_reach_the_table_of_the_most_probable_level():
     scale, rows = Scale.of("low,high"), [[0.2, 0.8]] * 4
     gold = ["low", None, "high", float("nan")]
-    found = Reliability.of(gold, rows, scale, parts(), missing="drop", blocks=4)
+    found = Reliability.of(gold, rows, scale, parts(), missing="drop", blocks=4, columns="scale")
     assert (found.n, found.dropped.sum(), found.pooled.dropped) == (2, 2, 2)
     assert found.pooled.argmax.dropped == 2
     more = found.pooled + found.pooled
@@ -278,15 +279,19 @@ def test_dropped_items_are_counted_and_reach_the_table_of_the_most_probable_leve
 def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused():
     nan, scale = math.nan, Scale.of("low,high")
     rows = [[0.2, 0.8], [nan, nan], [0.6, 0.4]]
-    found = Reliability.of(["low", "low", "high"], rows, scale, parts(), missing="drop")
+    found = Reliability.of(
+        ["low", "low", "high"], rows, scale, parts(), missing="drop", columns="scale"
+    )
     assert (found.n, found.dropped) == (2, 1)
-    kept = Reliability.of(["low", "high"], rows[::2], scale, parts())
+    kept = Reliability.of(["low", "high"], rows[::2], scale, parts(), columns="scale")
     np.testing.assert_allclose(found.scores.weighted, kept.scores.weighted)
     with pytest.raises(BadProbabilities, match="row 2"):
-        Reliability.of(["low", "low", "high"], rows, scale, parts())
+        Reliability.of(["low", "low", "high"], rows, scale, parts(), columns="scale")
     for hole in ([nan, 1.0], [1.0, nan]):
         with pytest.raises(BadProbabilities, match="row 2"):
-            Reliability.of(["low", "low"], [rows[0], hole], scale, parts(), missing="drop")
+            Reliability.of(
+                ["low", "low"], [rows[0], hole], scale, parts(), missing="drop", columns="scale"
+            )
 
 
 # --- bins of isotonic curves ---------------------------------------------------------------------
@@ -362,19 +367,19 @@ def test_so_many_bins_are_refused(count):
 def test_doors_name_what_is_wrong():
     scale, rows = Scale.of("low,high"), [[0.5, 0.5], [0.4, 0.6]]
     with pytest.raises(MissingLabels, match=r"\(row 2\).*missing='drop'"):
-        Reliability.of(["low", None], rows, scale, parts())
+        Reliability.of(["low", None], rows, scale, parts(), columns="scale")
     with pytest.raises(OffScale, match=r"'mid'.*row 2"):
-        Reliability.of(["low", "mid"], rows, scale, parts())
+        Reliability.of(["low", "mid"], rows, scale, parts(), columns="scale")
     with pytest.raises(UnequalLengths, match="1 gold labels and 2 rows"):
-        Reliability.of(["low"], rows, scale, parts())
+        Reliability.of(["low"], rows, scale, parts(), columns="scale")
     with pytest.raises(UnequalLengths, match="2 labels and 1 weights"):
-        Reliability.of(["low", "high"], rows, scale, parts(), weights=[1.0])
+        Reliability.of(["low", "high"], rows, scale, parts(), weights=[1.0], columns="scale")
     with pytest.raises(NoItems, match="empty"):
-        Reliability.of([], np.empty((0, 2)), scale, parts())
+        Reliability.of([], np.empty((0, 2)), scale, parts(), columns="scale")
     with pytest.raises(NoItems, match="none has a gold label, prob"):
-        Reliability.of([None, None], rows, scale, parts(), missing="drop")
+        Reliability.of([None, None], rows, scale, parts(), missing="drop", columns="scale")
     with pytest.raises(NoItems, match="probabilities and weight"):
-        Reliability.of(["low", "high"], rows, scale, parts(), weights=[0, 0])
+        Reliability.of(["low", "high"], rows, scale, parts(), weights=[0, 0], columns="scale")
 
 
 @pytest.mark.parametrize("place", [0, 5, 16_383, 16_384, 39_999])
@@ -389,7 +394,7 @@ def test_the_row_is_named_wherever_it_is(place):
 def test_the_row_keeps_its_number_where_rows_before_it_are_dropped():
     rows, gold = [[0.5, 0.5]] * 3 + [[0.5, 0.6]], [None, "low", None, "low"]
     with pytest.raises(BadProbabilities, match="row 4"):
-        Reliability.of(gold, rows, "low,high", parts(), missing="drop")
+        Reliability.of(gold, rows, "low,high", parts(), missing="drop", columns="scale")
 
 
 def test_renormalizing_gives_rows_that_sum_to_1():
@@ -427,7 +432,7 @@ def test_little_memory_is_needed_beside_the_input():
     gold, rows = sample(300_000)
     scale = Scale.of("0..5")
     tracemalloc.start()
-    Reliability.of(gold, rows, scale, parts(), blocks=64)
+    Reliability.of(gold, rows, scale, parts(), blocks=64, columns="scale")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50e6

@@ -5,7 +5,7 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,11 +174,11 @@ def _evaluate_files(
     if columns.predicted is None:
         return _evaluate_most_probable(options, columns, metrics, of_probabilities, scores)
     with _keep_standard_input(options.files) as rewind:
-        calibration, _ = _evaluate_calibration(options, columns, of_probabilities, scores)
+        found, by, _ = _evaluate_calibration(options, columns, of_probabilities, scores)
         rewind()
-        scale = calibration.summary.scale
+        scale = found.summary.scale
         result = _evaluate_labels(options, columns, metrics, intervals, scale, items)
-    return result.add_calibration(calibration, {})
+    return result.add_calibration(found, by)
 
 
 def _evaluate_labels(
@@ -296,8 +296,8 @@ def _split_scale_by(options: argparse.Namespace) -> None:
 
 def _evaluate_calibration(
     options: argparse.Namespace, columns: "ItemColumns", metrics: Any, required: "list[Metric]"
-) -> "tuple[Calibration, Origin]":
-    from dataclasses import replace
+) -> "tuple[Calibration, dict[Hashable, Calibration], Origin]":
+    from functools import partial
 
     from ordinate.cli.progress import watch_files
     from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
@@ -307,24 +307,27 @@ def _evaluate_calibration(
 
     selected = _select_scores(metrics, required)
     bins = _find_bins(selected)
-    found = count_probabilities(
-        options.files,
-        replace(columns, by=None, groups=None, second_rater=None),
-        collect_required_parts(selected, bins),
-        parse_scale(options),
-        choose_missing_policy(options),
-        blocks=JACKKNIFE_BLOCKS,
-        watch=watch_files,
-    )
-    result = Calibration.from_blocks(
-        found.blocks,
-        selected,
+    evaluate = partial(
+        Calibration.from_blocks,
+        metrics=selected,
         bins=bins,
         interval=_parse_intervals(options),
         clustered=columns.groups is not None,
     )
+    found = count_probabilities(
+        options.files,
+        columns,
+        collect_required_parts(selected, bins),
+        parse_scale(options),
+        choose_missing_policy(options),
+        blocks=JACKKNIFE_BLOCKS,
+        finish_subgroup=evaluate,
+        watch=watch_files,
+    )
+    result = evaluate(found.blocks).replace_fields(agreement=found.agreement)
     predicted = f"the most probable of {', '.join(found.columns)}"
-    return result, Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
+    origin = Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
+    return result, found.by, origin
 
 
 def _evaluate_most_probable(
@@ -344,7 +347,7 @@ def _evaluate_most_probable(
     if any((columns.by, columns.groups, columns.second_rater)):
         names = [*metrics, *_select_scores(of_probabilities, required)]
         return _evaluate_probability_rows(options, columns, names)
-    found, origin = _evaluate_calibration(options, columns, of_probabilities, required)
+    found, _, origin = _evaluate_calibration(options, columns, of_probabilities, required)
     result = Evaluation.from_summary(
         found.summary.argmax,
         metrics,
@@ -362,7 +365,7 @@ def _evaluate_probability_rows(
     from ordinate.cli.progress import watch_files
     from ordinate.results import Origin
     from ordinate.results.probability_rows import read_probability_items
-    from ordinate.summaries.probabilities import match_columns_to_levels
+    from ordinate.summaries.probabilities import NO_COLUMN, match_columns_to_levels
 
     if columns.gold_file is not None:
         raise BadOption(
@@ -373,7 +376,7 @@ def _evaluate_probability_rows(
     result = _evaluate_items(options, metrics, found.arguments)
     named = found.arguments["columns"]
     order = match_columns_to_levels(result.confusion_matrix.scale, named)
-    predicted = f"the most probable of {', '.join(named[k] for k in order)}"
+    predicted = f"the most probable of {', '.join(named[k] for k in order if k != NO_COLUMN)}"
     origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
     return result.replace_fields(origin=origin)
 

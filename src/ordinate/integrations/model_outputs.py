@@ -22,16 +22,18 @@ from ordinate.results.arguments import (
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.labels import convert_to_python, normalize_label
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels, sort_labels
 from ordinate.summaries.reliability import Reliability
 
-Classes = Iterable[Hashable] | None
+Classes = Iterable[Hashable] | str | None
 
 
 class OutputMetrics:
     """Metrics of class numbers beside the numbers that a model puts out for each class.
 
-    `classes` are the labels by their numbers, 0, 1, …; those of the scale, lowest first, without
-    it. The class with the highest output is the predicted one.
+    `classes` are the labels by their numbers, 0, 1, …, or "scale", where they are those of the
+    scale, lowest first; it may be left out where sorting the labels gives the order of the scale.
+    The class with the highest output is the predicted one.
 
     >>> measure = OutputMetrics("mae,rps", "low,mid,high", classes=["high", "low", "mid"])
     >>> measure.compute([0, 1], [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
@@ -43,7 +45,14 @@ class OutputMetrics:
     ) -> None:
         self.metrics = select_output_metrics(metrics)
         self.scale = Scale.of(scale) if scale is not None else resolve_scale(None, classes)
-        self.classes = list(self.scale.labels if classes is None else classes)
+        if classes is None and sort_labels(self.scale) != list(self.scale.labels):
+            raise BadOption(
+                f"Which class has which number? Libraries sort labels, and the scale {self.scale} "
+                "has another order: pass classes=model.classes_ (or a model's id2label), or "
+                'classes="scale" if 0 is the lowest level.'
+            )
+        in_order = classes is None or (isinstance(classes, str) and classes == IN_ORDER_OF_SCALE)
+        self.classes = list(self.scale.labels if in_order else classes)
         self.positions = find_positions(self.classes, self.scale)
 
     def compute(self, target: Any, outputs: Any, weights: Any = None) -> dict[str, float]:
@@ -78,7 +87,9 @@ class OutputMetrics:
         if is_of_probabilities(metric):
             placed = place_columns(rows, self.classes, self.scale)
             labels = np.array(self.scale.labels, dtype=object)[gold]
-            return score_probabilities(metric, labels, placed, self.scale, weights)
+            return score_probabilities(
+                metric, labels, placed, self.scale, weights, IN_ORDER_OF_SCALE
+            )
         predicted = self.positions[rows.argmax(axis=1)]
         levels = Scale(range(len(self.scale)))
         counts = ConfusionMatrix.of(gold, predicted, levels, weights).counts
@@ -121,18 +132,29 @@ def is_of_probabilities(metric: Metric) -> bool:
 
 
 def score_predictions(
-    metric: Metric, gold: Any, predicted: Any, scale: ScaleDeclaration, weights: Any = None
+    metric: Metric,
+    gold: Any,
+    predicted: Any,
+    scale: ScaleDeclaration,
+    weights: Any = None,
+    columns: ColumnLabels = None,
 ) -> float:
     """Return a metric of predicted labels, or of rows of probabilities for one of these."""
     if is_of_probabilities(metric):
-        return score_probabilities(metric, gold, predicted, resolve_scale(scale, gold), weights)
+        declared = resolve_scale(scale, gold)
+        return score_probabilities(metric, gold, predicted, declared, weights, columns)
     return float(score(metric, gold, predicted, scale=scale, weights=weights))
 
 
 def score_probabilities(
-    metric: Metric, gold: Any, rows: Any, scale: Scale, weights: Any = None, columns: Any = None
+    metric: Metric,
+    gold: Any,
+    rows: Any,
+    scale: Scale,
+    weights: Any = None,
+    columns: ColumnLabels = None,
 ) -> float:
-    """Return a metric of probabilities, whose columns are those of the scale unless named."""
+    """Return a metric of probabilities, whose columns have these labels."""
     parts = metric.required_parts
     summary = Reliability.of(
         gold, rows, scale, parts, columns=columns, weights=weights, renormalize=True

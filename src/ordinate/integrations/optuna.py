@@ -11,6 +11,7 @@ from ordinate.errors import MissingExtra
 from ordinate.integrations.model_outputs import score_predictions, select_output_metric
 from ordinate.metrics import Metric
 from ordinate.results.arguments import ScaleDeclaration
+from ordinate.summaries.probabilities import ColumnLabels
 
 try:
     import optuna
@@ -39,9 +40,9 @@ class Objective:
     """What a trial is worth: the metric of what its model predicts for items with gold labels.
 
     `predict` takes the trial, trains as it suggests, and returns predicted labels, or for a metric
-    of probabilities their rows, whose columns are the levels from the lowest. A metric that is best
-    at 0, such as bias, counts by its distance from 0. A trial whose metric is undefined fails, and
-    has the reason as its attribute 'undefined'.
+    of probabilities their rows, whose columns have the labels `columns`, as in `evaluate`. A metric
+    that is best at 0, such as bias, counts by its distance from 0. A trial whose metric is
+    undefined fails, and has the reason as its attribute 'undefined'.
 
     >>> objective = Objective(lambda trial: ["A1", "B2"], ["A1", "B1"], "mae", scale="cefr")
     >>> objective(create_study("mae").ask())
@@ -56,15 +57,16 @@ class Objective:
         scale: ScaleDeclaration = None,
         *,
         weights: Any = None,
+        columns: ColumnLabels = None,
     ) -> None:
-        self.predict, self.gold, self.weights = predict, gold, weights
+        self.predict, self.gold, self.options = predict, gold, (weights, columns)
         self.metric = select_output_metric(metric)
         self.scale = scale
 
     def __call__(self, trial: optuna.Trial) -> float:
         """Return the value of a trial."""
         predicted = self.predict(trial)
-        value = score_predictions(self.metric, self.gold, predicted, self.scale, self.weights)
+        value = score_predictions(self.metric, self.gold, predicted, self.scale, *self.options)
         if math.isnan(value):
             trial.set_user_attr(UNDEFINED, self.metric.undefined_when)
         return float(self.metric.size(value))

@@ -49,7 +49,8 @@ def ece(reliability: Reliability, *, bins: int = 10) -> Value:
     value under perfect calibration, and `ece_debiased`.
 
     Elsewhere: torchmetrics `MulticlassCalibrationError(norm="l1")` and netcal `ECE`; they may put
-    confidences on the edge of a bin into another bin.
+    confidences on the edge of a bin into another bin. With two levels netcal takes the probability
+    of the second, and not the highest one.
     """
     return compute_calibration_errors(reliability.bins["top", bins])[..., 0]
 
@@ -167,7 +168,9 @@ def ace(reliability: Reliability, *, bins: int = 10) -> Value:
     When not: exact values are compared with another library: bins are made from a fine histogram.
     It is biased upwards as `ece` is.
 
-    Elsewhere: netcal `ACE`, which averages over classes as the paper does.
+    Elsewhere: netcal `ACE(bins, equal_intervals=False)`. In netcal, the A is for average: its
+    default has bins of equal width, and the most probable level alone. The paper's error is
+    averaged over the levels.
     """
     fine = reliability.bins["top", FINE_BINS]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]

@@ -27,7 +27,7 @@ from ordinate.postprocess.estimator import (
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.probabilities import check_same_rows
+from ordinate.summaries.probabilities import ColumnLabels, check_same_rows
 from ordinate.summaries.tabulation import check_same_length
 
 Bools = NDArray[np.bool]
@@ -54,10 +54,10 @@ class OrdinalConformalSets(BaseEstimator):
     The promise holds on average, if new items come from where the items of `fit` came from, and
     whether or not the probabilities are right. With `per_level` it holds for the items of each gold
     level, with `groups` for the items of each group: each has its own threshold, and the set is
-    the smallest run of levels with all that their own thresholds admit. `columns` names the
-    columns of an array, such as `model.classes_`: without them they are taken in the order of the
-    scale, with a warning if that is not the order of the sorted labels. `renormalize` accepts rows
-    that sum to 0.99 to 1.01.
+    the smallest run of levels with all that their own thresholds admit. `columns` are the
+    labels of the columns of an array, such as `model.classes_`, or "scale": without it, an array is
+    taken where sorting the labels gives the order of the scale. `renormalize` accepts rows that sum
+    to 0.99 to 1.01.
 
     >>> sets = OrdinalConformalSets(alpha=0.2, scale="A,B,C")
     >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["A"] * 6 + ["B"] * 3)
@@ -67,7 +67,7 @@ class OrdinalConformalSets(BaseEstimator):
     """
 
     scale_: Scale
-    columns_: tuple[Any, ...] | None
+    columns_: ColumnLabels
     thresholds_: Floats  # [G, K]: by group, one group where there are none, and by level
     groups_: tuple[Any, ...] | None
     notes_: tuple[str, ...]
@@ -80,7 +80,7 @@ class OrdinalConformalSets(BaseEstimator):
         rule: SetRule = "greedy",
         control: RiskControl = "coverage",
         per_level: bool = False,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         renormalize: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -97,7 +97,9 @@ class OrdinalConformalSets(BaseEstimator):
         _check_choice("control", self.control, get_args(RiskControl))
         scale, columns = resolve_scale(self.scale, gold), list_columns(self.columns)
         losses = self._build_losses(scale)
-        rows = read_probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        rows = read_probability_rows(
+            scale, probabilities, columns, gold=gold, renormalize=self.renormalize
+        )
         levels = encode_gold_levels(scale, gold)
         check_same_rows(levels, rows)
         if not len(levels):

@@ -41,7 +41,7 @@ from ordinate.postprocess.estimator import (
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.probabilities import check_same_rows
+from ordinate.summaries.probabilities import ColumnLabels, check_same_rows
 from ordinate.summaries.tabulation import convert_weights
 
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
@@ -73,8 +73,8 @@ class Decoder(BaseEstimator):
     `metric` is a name, an expression such as 'weighted_kappa(power=1)' or a metric; `cost` is a
     K x K matrix of your own instead, rows gold. `class_weights` are the weights that the model was
     fitted with, by level or in the order of the scale, or 'balanced': they are undone first.
-    `columns` names the columns of an array, such as `model.classes_`: without them they are taken
-    in the order of the scale, with a warning if that is not the order of the sorted labels.
+    `columns` are the labels of the columns of an array, such as `model.classes_`, or "scale":
+    without it, an array is taken where sorting the labels gives the order of the scale.
     `renormalize` accepts rows that sum to 0.99 to 1.01.
 
     Fitted, it has one matrix `gain_`: the prediction for a row p is the level a with the largest
@@ -91,7 +91,7 @@ class Decoder(BaseEstimator):
     method_: DecodingMethod
     gain_: Floats  # [K, K]: what a prediction is worth, rows gold
     shares_: Floats | None  # of the levels in gold
-    columns_: tuple[Any, ...] | None
+    columns_: ColumnLabels
     weights_: Floats | None  # class weights, in the order of the scale
     ratio_: float | None  # λ of kappas: the expected cost over that by chance
     uses_gold_: bool  # whether gold, or its shares, matter
@@ -104,7 +104,7 @@ class Decoder(BaseEstimator):
         *,
         class_weights: ClassWeights = None,
         cost: ArrayLike | None = None,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         renormalize: bool = False,
     ) -> None:
         self.metric = metric
@@ -181,14 +181,14 @@ class Decoder(BaseEstimator):
     def _collect_items(
         self,
         scale: Scale,
-        columns: tuple[Any, ...] | None,
+        columns: ColumnLabels,
         probabilities: Any,
         gold: Any,
         sample_weight: Any,
     ) -> _FittingItems:
         if probabilities is None:
             return _FittingItems(np.empty((0, len(scale))))
-        rows = self._read_rows(scale, columns, probabilities)
+        rows = self._read_rows(scale, columns, probabilities, gold)
         if gold is None:
             return _FittingItems(rows)
         weights = convert_weights(sample_weight, len(rows))
@@ -237,9 +237,11 @@ class Decoder(BaseEstimator):
     # --- probabilities -----------------------------------------------------------------------
 
     def _read_rows(
-        self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any
+        self, scale: Scale, columns: ColumnLabels, probabilities: Any, gold: Any = None
     ) -> Floats:
-        rows = read_probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        rows = read_probability_rows(
+            scale, probabilities, columns, gold=gold, renormalize=self.renormalize
+        )
         return rows / rows.sum(axis=1, keepdims=True)
 
     def _undo_class_weights(self, probabilities: Any) -> Floats:

@@ -1,7 +1,6 @@
 """Estimators: the protocol of scikit-learn, without importing it, and the columns they take."""
 
 import inspect
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +10,16 @@ from ordinate.errors import BadInput, BadOption, MissingLabels, NotFitted, short
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.labels import is_missing
-from ordinate.summaries.probabilities import build_probability_array, warn_of_order
+from ordinate.summaries.probabilities import (
+    ColumnLabels,
+    build_probability_array,
+    warn_of_levels_without_column,
+)
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
     Weights,
     check_same_length,
+    convert_to_array,
     encode_positions,
     make_missing_labels_error,
 )
@@ -89,7 +93,7 @@ def read_score_column(scores: Any, weights: Weights = None) -> Floats:
     [0.5, 2.0]
     """
     try:
-        given = np.asarray(scores)
+        given = convert_to_array(scores)
         values = given.astype(float) if given.dtype.kind in "biufO" else None
     except (TypeError, ValueError):
         values = None
@@ -131,26 +135,25 @@ def encode_gold_levels(
 def read_probability_rows(
     scale: Scale,
     probabilities: Any,
-    columns: tuple[Any, ...] | None,
+    columns: ColumnLabels,
     *,
+    gold: Any = None,
     renormalize: bool,
     there: NDArray[np.bool] | None = None,
 ) -> Floats:
     """Return checked rows in the order of the scale, of the items marked in `there`.
 
-    Columns without names are taken in that order, with a warning if the model may have another.
+    A level that no column is named like has zeros, with a warning.
     """
-    rows = build_probability_array(
-        scale, probabilities, columns, renormalize=renormalize, there=there
+    warn_of_levels_without_column(scale, probabilities, columns)
+    return build_probability_array(
+        scale, probabilities, columns, gold=gold, renormalize=renormalize, there=there
     )
-    if columns is None and len(rows):
-        warn_of_order(scale, probabilities)
-    return rows
 
 
-def list_columns(columns: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    """Return the names of columns, which an iterator gives only once."""
-    return None if columns is None else tuple(columns)
+def list_columns(columns: ColumnLabels) -> ColumnLabels:
+    """Return the labels of columns, which an iterator gives only once."""
+    return columns if columns is None or isinstance(columns, str) else tuple(columns)
 
 
 def encode_groups(groups: Any, n: int, name: str) -> Groups:

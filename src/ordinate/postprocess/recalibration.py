@@ -19,6 +19,7 @@ from ordinate.postprocess.estimator import (
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
+from ordinate.summaries.probabilities import ColumnLabels
 from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Floats = NDArray[np.float64]
@@ -51,8 +52,8 @@ class Recalibration(BaseEstimator, ABC):
 
     `fit` takes probabilities [N, K] and gold labels. `predict_proba` and `transform` (the same)
     return probabilities [N, K] in the order of the scale; each row sums to 1 and has no zeros.
-    `columns` names the columns of an array, such as `model.classes_`: without them they are taken
-    in the order of the scale, with a warning if that is not the order of the sorted labels.
+    `columns` are the labels of the columns of an array, such as `model.classes_`, or "scale":
+    without it, an array is taken where sorting the labels gives the order of the scale.
     `renormalize` accepts rows that sum to 0.99 to 1.01.
 
     Items of weight 0 do not exist. Integer weights are counts of items; other weights stand for
@@ -65,13 +66,13 @@ class Recalibration(BaseEstimator, ABC):
     """
 
     scale_: Scale
-    columns_: tuple[Any, ...] | None
+    columns_: ColumnLabels
 
     def __init__(
         self,
         scale: ScaleDeclaration = None,
         *,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         renormalize: bool = False,
     ) -> None:
         self.scale = scale
@@ -84,7 +85,10 @@ class Recalibration(BaseEstimator, ABC):
 
         def read(there: Bools) -> Floats:
             return read_probability_rows(
-                scale, probabilities, columns, renormalize=self.renormalize, there=there
+                *(scale, probabilities, columns),
+                gold=gold,
+                renormalize=self.renormalize,
+                there=there,
             )
 
         self._fit_items(_collect_items(scale, read, gold, sample_weight))
@@ -167,7 +171,7 @@ class _LogitScaling(Recalibration):
         scale: ScaleDeclaration = None,
         *,
         ridge: float = 1.0,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         renormalize: bool = False,
     ) -> None:
         super().__init__(scale, columns=columns, renormalize=renormalize)

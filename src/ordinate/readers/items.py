@@ -19,6 +19,7 @@ GOLD, PREDICTED, SECOND = "gold", "predicted", "second"
 SUBGROUP, CLUSTER, WEIGHT = "subgroup", "cluster", "weight"
 IN_GOLD, IN_PREDICTED, NTH = "in_gold", "in_predicted", "nth"
 SOMEWHERE = "a row"  # of a lazy table, whose rows have no numbers
+BESIDE_GOLD = (PREDICTED, SECOND, CLUSTER)  # an item without one of them is missing
 MATCH_COUNTS = ("matched", "missing", "unknown")  # of items that were joined by an id
 
 

@@ -142,8 +142,8 @@ class RowLocator:
         for place, found in self.items.find_cells(self._is_given() & wrong, 1, column(WEIGHT)):
             state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
-                f"The weight ({place} of column {self.weights!r}) {state}. Weights are 0 or numbers "
-                f"from {LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}.{suggest_decimal(found)}"
+                f"The weight ({place} of column {self.weights!r}) {state}. Weights are 0 or "
+                f"numbers from {LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}.{suggest_decimal(found)}"
             )
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:

@@ -1,6 +1,6 @@
 """Probabilities summed up where they are: the parts of a `Reliability`, from grouped sums."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -19,10 +19,13 @@ from ordinate.readers.expressions import (
     Expression,
     choose,
     column,
+    constant,
     count_where,
+    join_by_or,
     order_columns,
 )
 from ordinate.readers.items import (
+    BESIDE_GOLD,
     GOLD,
     PREDICTED,
     SUBGROUP,
@@ -46,7 +49,7 @@ from ordinate.readers.probability_expressions import (
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.summaries.confusion import ConfusionData
-from ordinate.summaries.probabilities import make_row_error, match_columns_to_levels
+from ordinate.summaries.probabilities import NO_COLUMN, make_row_error, match_columns_to_levels
 from ordinate.summaries.probability_bins import Events
 from ordinate.summaries.reliability import (
     CURVE_BINS,
@@ -60,6 +63,7 @@ from ordinate.summaries.reliability import (
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_labels_error
 
 Counters = list[ReliabilityAccumulator]  # one for each subgroup
+STATED = "stated"  # gold before it is taken away from items that lack something else
 WEIGHT_SUMS = ("items", "weight", "square")
 
 
@@ -73,11 +77,12 @@ class ProbabilityReader:
         self,
         table: LazyTable,
         names: Mapping[str, str],
-        probabilities: str | Iterable[str],
+        probabilities: tuple[str, ...],
         scale: Any = None,
         renamed: Mapping[str, str | None] | None = None,
         *,
         renormalize: bool = False,
+        drop: bool = False,
     ) -> None:
         refuse_unnamed_columns(names, GOLD)
         self.titles = {ROLES[argument]: name for argument, name in names.items()}
@@ -88,15 +93,27 @@ class ProbabilityReader:
         self.rows = ProbabilityExpressions(
             self.scale, weighted=self.weighted, renormalize=renormalize
         )
-        named = (probabilities,) if isinstance(probabilities, str) else tuple(probabilities)
-        found = expand_columns(named, table, self.scale)
+        found = expand_columns(probabilities, table, self.scale)
         for name in found:
             check_column(table.name, name, table.columns)
         order = match_columns_to_levels(self.scale, found)
-        self.names = [found[place] for place in order]
-        cells = {f"cell{k}": name for k, name in enumerate(self.names)}
-        self.items = table.open_items(self.titles | cells)
+        named = {f"cell{k}": found[x] for k, x in enumerate(order) if x != NO_COLUMN}
+        zeros = {f"cell{k}": constant(0.0) for k, x in enumerate(order) if x == NO_COLUMN}
+        self.names = list(named.values())
+        stated = {STATED if drop and x == GOLD else x: name for x, name in self.titles.items()}
+        self.items = table.open_items(stated | named)
+        if zeros:
+            self.items = self.items.add_columns(zeros)
         self.columns = self.rows.columns
+        if drop:
+            self._blank_incomplete_items()
+
+    def _blank_incomplete_items(self) -> None:
+        """Take gold away where another label or the cluster is missing."""
+        others = [column(x).is_missing() for x in BESIDE_GOLD if x in self.titles]
+        stated = column(STATED)
+        gold = choose(join_by_or(others), None, stated) if others else stated
+        self.items = self.items.add_columns({GOLD: gold})
 
     def _find_scale(self, table: LazyTable, declared: Any) -> tuple[Scale, list[str]]:
         sides = [side for side in (GOLD, PREDICTED) if side in self.titles]
@@ -187,7 +204,7 @@ class ProbabilityReader:
     def _refuse_row(self, wrong: Expression) -> None:
         where = self.where & wrong
         for place, *row in self._open(where).find_cells(where, 1, *self.rows.given):
-            raise make_row_error(np.array(row, float), place, renormalize=self.rows.renormalize)
+            raise make_row_error(np.array(row, float), place)
 
     # --- sums --------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 """Files of probabilities, one column for each level, summarised a few thousand rows at a time."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -18,15 +20,24 @@ from ordinate.readers.duckdb_connection import Connection, quote_literal, read_r
 from ordinate.readers.expressions import choose, column, join_by_or
 from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import WEIGHT_SQL, FileItems, ItemQuery, QueryPlanner
-from ordinate.readers.items import GOLD, IN_PREDICTED, WEIGHT, Table
+from ordinate.readers.items import (
+    BESIDE_GOLD,
+    GOLD,
+    IN_PREDICTED,
+    PREDICTED,
+    WEIGHT,
+    Table,
+)
 from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
+    NO_COLUMN,
     ROWS_PER_BLOCK,
     format_row_name,
     match_columns_to_levels,
+    place_columns,
 )
 from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, ReliabilityParts
 from ordinate.summaries.tabulation import make_missing_labels_error
@@ -36,9 +47,15 @@ BLOCKS_PER_CHUNK = 8  # blocks of rows that leave the engine together
 
 @dataclass(frozen=True)
 class ReliabilityData:
-    """The summary of files, spread over blocks, and where it came from."""
+    """The summary of files, spread over blocks, and where it came from.
+
+    `by` is what was made of the summary of each subgroup; `agreement` the share of items whose most
+    probable level is the predicted one, nan without predictions.
+    """
 
     blocks: Reliability
+    by: dict[Any, Any]
+    agreement: float
     gold: str
     columns: tuple[str, ...]  # of the levels, lowest first
     files: tuple[str, ...]
@@ -54,6 +71,7 @@ def count_probabilities(
     missing: MissingPolicy = "error",
     *,
     blocks: int | None = None,
+    finish_subgroup: Callable[[Reliability], Any] = lambda summary: summary,
     watch: Watch = lambda _: nullcontext(),
     rows_per_block: int = ROWS_PER_BLOCK,
 ) -> ReliabilityData:
@@ -61,29 +79,40 @@ def count_probabilities(
     with open_sources(columns, watch) as reader:
         gold_files, files = reader.describe_sides(columns.gold_file, paths)
         found = expand_columns(columns.probabilities, files[0], scale)
-        named_columns = replace(columns, predicted=found[0])
+        named_columns = replace(columns, predicted=columns.predicted or found[0])
         numbers = {f"p{k}": name for k, name in enumerate(found)}
-        others = [_drop_columns(source, found) for source in gold_files]
-        planner = QueryPlanner(reader, others, files, named_columns, numbers)
+        gold_only = [_drop_columns(source, found) for source in gold_files]
+        planner = QueryPlanner(reader, gold_only, files, named_columns, numbers)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
         spelling = LabelSpelling(columns.renamed, reader.left_out)
-        titles = {GOLD: planner.gold, **weight}
+        sides = {GOLD: planner.gold}
+        if columns.predicted is not None:
+            sides[PREDICTED] = columns.predicted
         items = planner.build_items()
-        cells = CountedCells(items, titles, [GOLD], spelling, "evaluate")
+        if missing == "drop":
+            named = sides | columns.roles
+            items = _blank_incomplete_items(items, [x for x in BESIDE_GOLD if x in named])
+        cells = CountedCells(items, sides | weight, [*sides], spelling, "evaluate")
         scale, _ = cells.encode(scale)
         order = match_columns_to_levels(scale, found)
         predictions = ", ".join(source.name for source in files) if gold_files else ""
         if missing != "drop":
             _refuse_unmatched(cells)
         reading = _BlockReader(items, cells, found, predictions, rows_per_block)
-        reading.store_rows(reader.folder)
+        reading.store_rows(reader.folder, by=columns.by is not None)
         options: dict[str, Any] = {"renormalize": columns.renormalize, "blocks": blocks}
         build = partial(ReliabilityAccumulator, scale, parts, **options)
-        summary = reading.summarize(build, order, missing)
+        summary, agreement = reading.summarize(build, order, missing)
+        by = {}
+        for name in reading.list_subgroups():
+            part, _ = reading.summarize(build, order, missing, [name])
+            if part.items.any():
+                by[name] = finish_subgroup(part)
     names = tuple(source.name for source in reader.sources)
-    in_order = tuple(found[k] for k in order)
+    in_order = tuple(found[k] for k in order if k != NO_COLUMN)
     notes = (*planner.notes, *cells.notes, *reader.describe_left_out())
-    return ReliabilityData(summary, planner.gold, in_order, names, notes, cells.match_counts)
+    origin = (planner.gold, in_order, names, notes, cells.match_counts)
+    return ReliabilityData(summary, by, agreement, *origin)
 
 
 def refuse_text_cells(connection: Connection, rows: ItemQuery, names: Sequence[str]) -> None:
@@ -103,6 +132,16 @@ def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     """Return a file of gold without probabilities, which may be those of another system."""
     others = {name: sql for name, sql in source.columns.items() if name not in columns}
     return replace(source, columns=others)
+
+
+def _blank_incomplete_items(items: FileItems, roles: Sequence[str]) -> FileItems:
+    """Return the items, without gold where another label or the cluster is missing."""
+    lacking = " OR ".join(f"nullif(CAST({role} AS VARCHAR), '') IS NULL" for role in roles)
+    if not lacking:
+        return items
+    selected = f"* REPLACE (CASE WHEN {lacking} THEN NULL ELSE gold END AS gold)"
+    parts = [replace(x, sql=f"SELECT {selected} FROM ({x.sql})") for x in items.parts]
+    return replace(items, parts=parts)
 
 
 def _refuse_unmatched(cells: CountedCells) -> None:
@@ -127,42 +166,71 @@ class _BlockReader:
         self.connection, self.items, self.keyed = items.connection, items.parts, items.keyed
         self.cells, self.names = cells, names
         self.predictions, self.rows_per_block = predictions, rows_per_block
-        self.labels = [label for label in cells.sides[GOLD].values if label is not None]
+        self.labels = {
+            side: [label for label in found.values if label is not None]
+            for side, found in cells.sides.items()
+        }
+        self.subgroups: list[dict[Any, int]] = []  # numbers of those of each file
 
-    def store_rows(self, folder: Path) -> None:
+    def store_rows(self, folder: Path, *, by: bool) -> None:
         """Store numbers on disk, and refuse cells that are none."""
         name = self.items[0].name
         read_rows(self.connection, f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk", name)
         number = "coalesce(TRY_CAST(p{0} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{0}"
         numbers = [number.format(k) for k in range(len(self.names))]
         weight = [f"{WEIGHT_SQL} AS weight"] if WEIGHT in self.cells.titles else []
-        selected = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
+        others = ["id"] * self.keyed + ["subgroup"] * by
+        selected = ", ".join([*self.labels, *others, *weight, *numbers])
         condition = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
         for part, items in enumerate(self.items):
             named = replace(items, name=self.predictions or items.name)
             refuse_text_cells(self.connection, named, self.names)
             rows = f"SELECT {selected} FROM ({items.sql}) {condition}"
             read_rows(self.connection, f"CREATE TABLE disk.rows{part} AS {rows}", items.name)
+            if by:
+                names = f"SELECT DISTINCT subgroup FROM disk.rows{part}"
+                numbered = f"SELECT subgroup, row_number() OVER () AS number FROM ({names})"
+                table = f"CREATE TABLE disk.subgroups{part} AS {numbered}"
+                read_rows(self.connection, table, items.name)
+                query = f"SELECT subgroup, number FROM disk.subgroups{part}"
+                self.subgroups.append(dict(read_rows(self.connection, query, items.name)))
+
+    def list_subgroups(self) -> list[Any]:
+        """Return the subgroups of all files."""
+        return list(dict.fromkeys(chain.from_iterable(self.subgroups)))
 
     def summarize(
-        self, build: Callable[..., ReliabilityAccumulator], order: list[int], missing: MissingPolicy
-    ) -> Reliability:
-        """Return the sum of the summaries of all files; `build` makes one that has no rows."""
-        found = []
+        self,
+        build: Callable[..., ReliabilityAccumulator],
+        order: list[int],
+        missing: MissingPolicy,
+        subgroup: Sequence[Any] = (),
+    ) -> tuple[Reliability, float]:
+        """Return the sum of the summaries of all files, and how often predictions agree.
+
+        `build` makes a summary that has no rows; of a subgroup, only its rows are taken.
+        """
+        found, agreement = [], []
         for part, items in enumerate(self.items):
             counter = build(place=partial(self._name_row, part))
-            levels = self.cells.spelling.encode_labels(counter.scale, self.labels)
-            for table in self._read_blocks(part, items.name):
-                rows = np.stack([table[f"p{k}"] for k in order], axis=1)
+            encode = partial(self.cells.spelling.encode_labels, counter.scale)
+            levels = {side: encode(labels) for side, labels in self.labels.items()}
+            numbers = [self.subgroups[part].get(name, 0) for name in subgroup]
+            for table in self._read_blocks(part, items.name, *numbers):
+                rows = np.stack([table[f"p{k}"] for k in range(len(self.names))], axis=1)
+                rows = place_columns(rows, order)
+                gold, *predicted = (levels[side][table[side]] for side in levels)
+                agreement += [(x == rows.argmax(axis=1))[x < len(counter.scale)] for x in predicted]
                 try:
-                    counter.add(levels[table["gold"]], rows, table.get("weight"), missing)
+                    counter.add(gold, rows, table.get("weight"), missing)
                 except (BadProbabilities, MissingLabels) as problem:
                     name = self.predictions or items.name
                     raise type(problem)(f"{name}: {problem}") from None
             found.append(counter)
-        if not any(counter.items.any() for counter in found):
+        if not subgroup and not any(counter.items.any() for counter in found):
             next(counter for counter in found if counter.seen).refuse_no_items()
-        return reduce(add, (counter.summary() for counter in found))
+        same = float(np.concatenate(agreement).mean()) if agreement else math.nan
+        return reduce(add, (counter.summary() for counter in found)), same
 
     def _name_row(self, part: int, row: int) -> str:
         """Return how errors name a row: by its id, where files are joined."""
@@ -171,17 +239,24 @@ class _BlockReader:
         query = f"SELECT id FROM disk.rows{part} WHERE rowid = {row}"
         return f"id {read_rows(self.connection, query, self.items[part].name)[0][0]}"
 
-    def _read_blocks(self, part: int, name: str) -> Iterator[Table]:
+    def _read_blocks(self, part: int, name: str, *subgroup: int) -> Iterator[Table]:
         """Yield a few rows at a time; more than those leave the engine together."""
         rows = f"disk.rows{part}"
         count = int(read_rows(self.connection, f"SELECT count(*) FROM {rows}", name)[0][0])
-        labels = f"CAST([{', '.join(map(quote_literal, self.labels))}] AS VARCHAR[])"
-        code = f"coalesce(list_position({labels}, gold) - 1, {len(self.labels)})"
-        selected = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE (CAST({code} AS INTEGER) AS gold)"
+        others = ["id"] * self.keyed + ["subgroup"] * bool(self.subgroups)
+        excluded = f"EXCLUDE ({', '.join(others)}) " if others else ""
+        codes = []
+        for side, labels in self.labels.items():
+            known = f"CAST([{', '.join(map(quote_literal, labels))}] AS VARCHAR[])"
+            code = f"coalesce(list_position({known}, {side}) - 1, {len(labels)})"
+            codes.append(f"CAST({code} AS INTEGER) AS {side}")
+        selected = f"* {excluded}REPLACE ({', '.join(codes)})"
+        named = f"SELECT subgroup FROM disk.subgroups{part} WHERE number"
+        own = "".join(f" AND subgroup IS NOT DISTINCT FROM ({named} = {k})" for k in subgroup)
         size = self.rows_per_block
         for start in range(0, count, BLOCKS_PER_CHUNK * size):
             where = f"rowid >= {start} AND rowid < {start + BLOCKS_PER_CHUNK * size}"
-            query = f"SELECT {selected} FROM {rows} WHERE {where} ORDER BY rowid"
+            query = f"SELECT {selected} FROM {rows} WHERE {where}{own} ORDER BY rowid"
             table = read_table(self.connection, query, name)
             for first in range(0, len(table["gold"]), size):
                 yield {name: cells[first : first + size] for name, cells in table.items()}

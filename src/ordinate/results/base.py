@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, Self, Ty
 
 import numpy as np
 
-from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
+from ordinate.errors import (
+    BadOption,
+    BadOutput,
+    MissingExtra,
+    UnknownMetric,
+    shorten,
+    suggest_names,
+)
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
@@ -50,6 +57,25 @@ class Call(NamedTuple):
     arguments: dict[str, Any]
 
 
+class NoSuchMetric(UnknownMetric, KeyError):
+    """A metric that a report does not have; a KeyError, as of any dictionary."""
+
+    __str__ = Exception.__str__  # not the repr of a key
+
+
+class ByMetric(dict[str, T]):
+    """What a report has of each metric, by name; a missing name proposes near ones.
+
+    >>> ByMetric(accuracy=0.5)["acuracy"]
+    Traceback (most recent call last):
+    ordinate.results.base.NoSuchMetric: The report has no metric 'acuracy'. Did you mean 'accuracy'?
+    """
+
+    def __missing__(self, name: object) -> T:
+        near = suggest_names(str(name), [*self]) or f" It has: {', '.join(self)}."
+        raise NoSuchMetric(f"The report has no metric {shorten(name)}.{near}")
+
+
 class Result(ABC):
     """What a function of Ordinate returns: a subclass says what there is, the rest follows.
 
@@ -59,6 +85,11 @@ class Result(ABC):
 
     table_name: ClassVar[str] = "metrics"  # what the flat records of `rows` are called
     made_by: Call | None = None  # what a report carries, so that it can be made again
+
+    def __post_init__(self) -> None:
+        for name in ("metrics", "leaderboards"):
+            if isinstance(found := getattr(self, name, None), dict):
+                object.__setattr__(self, name, ByMetric(found))
 
     @abstractmethod
     def document(self) -> Document:

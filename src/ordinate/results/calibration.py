@@ -1,7 +1,7 @@
 """Calibration: what predicted probabilities are worth."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -28,7 +28,13 @@ from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TE
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_count, format_interval_head, format_p_value
+from ordinate.render.estimates import (
+    format_count,
+    format_interval_head,
+    format_p_value,
+    format_percent,
+    join_names,
+)
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -47,7 +53,12 @@ from ordinate.results.base import (
 from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column
-from ordinate.summaries.probabilities import arrange_columns
+from ordinate.summaries.probabilities import (
+    IN_ORDER_OF_SCALE,
+    ColumnLabels,
+    arrange_columns,
+    take_labels,
+)
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
 from ordinate.summaries.tabulation import check_same_length, convert_weights, encode_positions
 
@@ -71,6 +82,7 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
+SELDOM = 0.5  # share of items whose most probable level is the predicted one
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the clusters."
 
@@ -119,6 +131,7 @@ class Calibration(Result):
     bins: int
     interval: ConfidenceIntervals | None = None
     clustered: bool = False  # items come in clusters, which intervals do not know of
+    agreement: float = math.nan  # of the most probable level with predictions that stand beside
 
     @classmethod
     def of(
@@ -128,7 +141,7 @@ class Calibration(Result):
         *,
         scale: ScaleDeclaration = None,
         metrics: MetricSelection = None,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         weights: Any = None,
         missing: Any = "error",
         renormalize: bool = False,
@@ -136,7 +149,7 @@ class Calibration(Result):
         interval: IntervalOption = 0.95,
         seed: int | None = None,
     ) -> "Calibration":
-        """Evaluate probabilities, one column for each level in the order of the scale."""
+        """Evaluate probabilities, one column for each level; `columns` are those of `evaluate`."""
         intervals = resolve_intervals(interval, seed=seed)
         declared = resolve_scale(scale, gold, gold)
         selected = select_probability_metrics(metrics, bins)
@@ -186,13 +199,27 @@ class Calibration(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the intervals do not take into account, and which there are none of."""
+        """What is doubtful about columns, and what the intervals do not take into account."""
         clusters = (NOT_CLUSTERED_NOTE,) if self.clustered and self.interval is not None else ()
-        return clusters + tuple(
+        lacking = (
             f"{name} has no interval: {NO_BLOCKS_NOTE}."
             for name, score in self.metrics.items()
             if score.estimate.note == NO_BLOCKS_NOTE
         )
+        return (*self._doubt_columns(), *clusters, *lacking)
+
+    def _doubt_columns(self) -> Iterator[str]:
+        """Say which levels have no probability, and that predictions say something else."""
+        if self.agreement < SELDOM:
+            yield (
+                f"The most probable level is the predicted one for {format_percent(self.agreement)}"
+                " of the items only. Are the columns of probabilities those of the levels, in the "
+                "order that was said?"
+            )
+        given = self.summary.bins["levels", self.bins].f.sum(axis=-1)
+        names = zip(self.summary.scale.names, given, strict=True)
+        if lacking := [name for name, weight in names if weight == 0.0]:
+            yield f"No column, or no item, has a probability of {join_names(lacking)}: it is 0."
 
     def list_bins(self) -> list[Record]:
         """Return the bins of the highest probability: range, count, accuracy, confidence, gap."""
@@ -298,17 +325,18 @@ class Calibration(Result):
         title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
         return Document(
             title,
-            (self._make_metrics_grid(), *self.curves.make_grids(), self._levels()),
+            (self._make_metrics_grid(), self._bins(), *self.curves.make_grids(), self._levels()),
             verdict=self._write_verdict(),
             notes=(*self.notes, *self._list_notes()),
-            details=(self._bins(), self._make_decomposition_grid()),
+            details=(self._make_decomposition_grid(),),
         )
 
     def _write_verdict(self) -> str:
         """Say whether the probabilities are calibrated, and to which side they are not."""
         top = self.summary.bins["top", self.bins]
         confidence, accuracy = (float(x.sum() / top.weight.sum()) for x in (top.f, top.o))
-        sides = f"mean confidence {format_cell(confidence)}, accuracy {format_cell(accuracy)}"
+        right = f"the most probable level is right for {format_cell(accuracy)} of the items"
+        sides = f"mean confidence {format_cell(confidence)}, {right}"
         side = "overconfident" if confidence > accuracy else "underconfident"
         tests = self._list_tests()
         if not tests:
@@ -367,16 +395,18 @@ class Calibration(Result):
         ]
 
     def _bins(self) -> Grid:
+        weights = self.summary.bins["top", self.bins].weight[0]
         rows = tuple(
             (
                 format_bin_range(row, self.bins),
                 row["count"],
+                format_percent(share),
                 *(_none_if_undefined(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
-            for row in self.list_bins()
+            for row, share in zip(self.list_bins(), weights / weights.sum(), strict=True)
             if row["count"]
         )
-        header = ("highest probability", "count", "accuracy", "confidence", "gap")
+        header = ("highest probability", "count", "share", "accuracy", "confidence", "gap")
         return Grid("Confidence bins", header, rows)
 
     def _levels(self) -> Grid:
@@ -387,13 +417,13 @@ class Calibration(Result):
         )
         header = (
             "level",
-            "probability when predicted",
-            "accuracy when predicted",
-            "predicted",
+            "probability when most probable",
+            "accuracy when most probable",
+            "most probable",
             "mean probability",
             "gold share",
         )
-        optional = ("mean probability", "predicted")
+        optional = ("mean probability", "most probable")
         return Grid("Probabilities of the levels", header, rows, optional=optional)
 
     def _make_decomposition_grid(self) -> Grid:
@@ -411,16 +441,14 @@ def calibrate_subgroups(
     by: Any,
     *,
     scale: Scale,
-    columns: Iterable[Any] | None,
+    columns: ColumnLabels,
     weights: Any,
     **options: Any,
 ) -> dict[Hashable, Calibration]:
     """Return the calibration of each subgroup, as that of its items alone."""
-    rows = arrange_columns(scale, probabilities, columns)
+    rows = arrange_columns(scale, probabilities, columns, gold)
     weighing = convert_weights(weights, len(rows))
-    labels = np.empty(len(scale) + 1, object)
-    labels[:-1] = scale.labels
-    truth = labels[encode_positions(scale, gold, "gold", weighing)]
+    truth = take_labels(scale, encode_positions(scale, gold, "gold", weighing))
     subgroups = factorize_column(by, "by")
     check_same_length(len(rows), len(subgroups.codes), "rows of probabilities", "values of by")
     parts = {}
@@ -429,7 +457,8 @@ def calibrate_subgroups(
         weight = None if weighing is None else weighing[own]
         with suppress(NoItems):  # all of them are dropped
             parts[name] = Calibration.of(
-                truth[own], rows[own], scale=scale, weights=weight, **options
+                *(truth[own], rows[own]),
+                **options | {"scale": scale, "columns": IN_ORDER_OF_SCALE, "weights": weight},
             )
     return parts
 

@@ -58,7 +58,12 @@ from ordinate.results.case_averages import (
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
-from ordinate.results.given_columns import GivenColumns, take_columns
+from ordinate.results.given_columns import (
+    GivenColumns,
+    list_names,
+    refuse_idle_options,
+    take_columns,
+)
 from ordinate.results.metric_scores import (
     Score,
     estimate_each,
@@ -70,12 +75,14 @@ from ordinate.scale import resolve_scale
 from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.confusion import ConfusionData
+from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
     from ordinate.readers.probability_sums import ProbabilityReader
     from ordinate.results.calibration import Calibration
 
+DEFAULT_BINS = 10  # of the calibration report
 Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
 
 
@@ -394,9 +401,9 @@ def evaluate(
     edges: Iterable[float] = (),
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
-    columns: Any = None,
+    columns: ColumnLabels = None,
     renormalize: bool = False,
-    bins: int = 10,
+    bins: int = DEFAULT_BINS,
     interval: IntervalOption = 0.95,
     seed: int | None = None,
 ) -> Evaluation:
@@ -421,9 +428,11 @@ def evaluate(
     are the levels that a second rater gave; `error_attribution` are metrics whose cost is
     attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
     for each item, or names the columns of a table, or their prefix; without `predicted`, the most
-    probable level is taken. `columns` names the
-    columns of an array that is in another order than the scale, `renormalize` accepts rows that
-    sum to 0.99 to 1.01, `bins` is how many the calibration report has.
+    probable level is taken. `columns` are the labels of the columns of an array, such as
+    `model.classes_`, or "scale": without it, an array is
+    taken where sorting the labels gives the order of the scale. A level that no column is for has
+    the probability 0. `renormalize` accepts rows that sum to 0.99 to 1.01, `bins` is how many the
+    calibration report has.
 
     >>> result = evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr")
     >>> round(result.metrics["accuracy"].value, 3), round(result.metrics["mae"].value, 3)
@@ -437,11 +446,19 @@ def evaluate(
     _check_cases(groups, average_over, fixed=fixed_cases)
     if isinstance(scale, Mapping):
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
+    of_rows = {
+        "columns": columns,
+        "renormalize": renormalize,
+        "bins": None if bins == DEFAULT_BINS else bins,
+    }
     if isinstance(data, ConfusionMatrix):
-        columns_given = (gold, predicted, weights, by, groups, average_over, second_rater)
-        labels_given = (label_map, tidy_labels or None, tuple(edges) or None)
-        if any(x is not None for x in (*columns_given, *labels_given, scale, probabilities)):
-            raise BadOption("A confusion matrix is counted already: scale and columns come late.")
+        of_items = {"gold": gold, "predicted": predicted, "weights": weights, "by": by}
+        of_items |= {"groups": groups, "average_over": average_over, "second_rater": second_rater}
+        of_items |= {"scale": scale, "label_map": label_map, "probabilities": probabilities}
+        of_items |= {"tidy_labels": tidy_labels or None, "edges": tuple(edges) or None}
+        late = None if missing == "error" else missing
+        reason = "a confusion matrix is counted already"
+        refuse_idle_options(reason, **of_items, **of_rows, missing=late)
         return Evaluation.from_summary(
             data, metrics, attribution_metrics=error_attribution, interval=intervals
         )
@@ -463,6 +480,8 @@ def evaluate(
             else "probabilities, which metrics need: pass"
         )
         raise BadOption(f"There are no {lacking} probabilities=….")
+    if probabilities is None:
+        refuse_idle_options("it is for probabilities, and there are none", **of_rows)
     calibrations: Calibrations = (None, {})
     spelling = LabelMap(label_map, tidy=tidy_labels, edges=edges)
     if spelling.edges and predicted is None:
@@ -473,8 +492,11 @@ def evaluate(
         else:
             from ordinate.readers.probability_sums import ProbabilityReader  # noqa: PLC0415 - start-up
 
+            named = list_names(probabilities, columns)
             reading = ProbabilityReader(
-                given.table, given.names, probabilities, scale, spelling, renormalize=renormalize
+                *(given.table, given.names, named, scale, spelling),
+                renormalize=renormalize,
+                drop=missing == "drop",
             )
             calibrations = _count_probabilities(
                 reading, of_probabilities, missing=missing, bins=bins, interval=intervals
@@ -483,12 +505,13 @@ def evaluate(
     else:
         given, declared = given.read_labels(scale, spelling, ["predicted"])
         if probabilities is not None:
-            given = given.add_probabilities(probabilities, columns, declared)
+            drop = missing == "drop"
+            given = given.add_probabilities(probabilities, columns, declared, drop=drop)
             calibrations = _evaluate_probabilities(
                 given,
                 scale=declared,
                 metrics=of_probabilities,
-                missing="drop" if missing == "drop" else "error",
+                missing="drop" if drop else "error",
                 renormalize=renormalize,
                 bins=bins,
                 interval=intervals,
@@ -549,12 +572,13 @@ def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibration
     from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
 
     gold, by, probabilities = given["gold"], given["by"], given["probabilities"]
-    options |= {"columns": given["columns"], "weights": given["weights"]}
+    options |= {"columns": IN_ORDER_OF_SCALE, "weights": given["weights"]}
     grouped = given["groups"] is not None
     result = Calibration.of(gold, probabilities, **options)
     parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
+    agreement = given.measure_agreement(options["scale"])
     return (
-        result.replace_fields(clustered=grouped),
+        result.replace_fields(clustered=grouped, agreement=agreement),
         {name: part.replace_fields(clustered=grouped) for name, part in parts.items()},
     )
 

@@ -66,6 +66,8 @@ def describe_evaluation(result: "Evaluation") -> Document:
     ]
     others = [*(section.verdict for section in cases), *_compare_with_constants(result)]
     if result.probabilities is not None:
+        if (n := result.probabilities.summary.n) != result.confusion_matrix.n:
+            blocks.append(f"Probabilities are those of {format_count(n)}.")
         section = result.probabilities.document()
         blocks.append(replace(section, verdict=""))
         others.append(section.verdict)
@@ -158,16 +160,22 @@ def _compare_with_baseline(score: "Score", baseline: float) -> str:
 
 
 def _compare_with_constants(result: "Evaluation") -> list[str]:
-    directed = [(n, s) for n, s in result.metrics.items() if s.metric.direction != "zero"]
-    beaten = [(name, score) for name, score in directed if score.beats_constant is False]
+    """Say which metrics do not beat a constant, in the sense of the sentence on each of them."""
+    known = {
+        name: _compare_with_baseline(score, score.baselines.best_constant.value)
+        for name, score in result.metrics.items()
+        if score.metric.direction != "zero" and score.beats_constant is not None
+    }
+    beaten = {name: result.metrics[name] for name, how in known.items() if how != "better than"}
     if beaten:
         each = [
             f"{name} (always {_get_level_name(result, score)}: "
             f"{format_cell(score.baselines.best_constant.value)})"
-            for name, score in beaten
+            for name, score in beaten.items()
         ]
-        return [f"Does not beat a constant on {', '.join(each)}."]
-    if any(score.beats_constant for _, score in directed):
+        surely = "" if result.interval is None else "significantly "
+        return [f"Does not {surely}beat a constant on {', '.join(each)}."]
+    if known:
         return ["Better than every constant prediction on each metric that allows one."]
     return []
 

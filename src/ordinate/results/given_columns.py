@@ -1,16 +1,24 @@
 """Columns as arguments of results: at hand, or named of a table."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from ordinate.errors import BadOption
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.tables import ColumnTable, LazyTable, is_table, open_table
 from ordinate.scale import Scale, resolve_scale
-from ordinate.scale.encoding import rename_labels
+from ordinate.scale.encoding import factorize_column, rename_labels
 from ordinate.scale.label_maps import LabelMap
-from ordinate.summaries.probabilities import find_most_probable_labels
+from ordinate.summaries.probabilities import (
+    arrange_columns,
+    find_most_probable_labels,
+    take_labels,
+)
+from ordinate.summaries.tabulation import check_same_length, convert_weights, encode_positions
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,24 @@ class GivenColumns:
     def __getitem__(self, argument: str) -> Any:
         """Return a column, None where there is none."""
         return self.columns.get(argument)
+
+    def blank_incomplete_items(self, scale: Scale) -> "GivenColumns":
+        """Return the columns, without gold where another label or the cluster is missing.
+
+        So probabilities are evaluated on no other items than labels.
+        """
+        rows = self["probabilities"]
+        weights, columns = convert_weights(self["weights"], len(rows)), dict(self.columns)
+        sides = (x for x in ("gold", "predicted", "second_rater") if self[x] is not None)
+        levels = {x: encode_positions(scale, columns[x], x, weights) for x in sides}
+        missing = [x == len(scale) for x in levels.values()]
+        if self["groups"] is not None:
+            clusters = factorize_column(self["groups"], "groups")
+            missing.append(np.array([x is None for x in clusters.values], bool)[clusters.codes])
+        for each in missing:
+            check_same_length(len(rows), len(each), "rows of probabilities", "labels and groups")
+        positions = np.where(np.any(missing, axis=0), len(scale), levels["gold"])
+        return replace(self, columns=columns | {"gold": take_labels(scale, positions)})
 
     def read_labels(
         self, declared: Any, label_map: LabelMap, predicted: Iterable[str]
@@ -53,20 +79,30 @@ class GivenColumns:
         renamed = {x: rename_labels(self[x], rename) for x in there}
         return replace(self, columns={**self.columns, **renamed})
 
-    def add_probabilities(self, probabilities: Any, columns: Any, scale: Scale) -> "GivenColumns":
+    def add_probabilities(
+        self, probabilities: Any, columns: Any, scale: Scale, *, drop: bool = False
+    ) -> "GivenColumns":
         """Return the columns with a table of probabilities, or those that were named.
 
-        Without predictions, the most probable levels are taken.
+        Without predictions, the most probable levels are taken. `drop` takes gold away where
+        another label or the cluster is missing.
         """
-        columns = None if columns is None else list(columns)
         if isinstance(self.table, ColumnTable):
-            named = (probabilities,) if isinstance(probabilities, str) else tuple(probabilities)
-            columns = list(expand_columns(named, self.table, scale))
+            columns = expand_columns(list_names(probabilities, columns), self.table, scale)
             probabilities = self.table.take_matrix(columns)
-        more = {"probabilities": probabilities, "columns": columns}
+        rows = arrange_columns(scale, probabilities, columns, self["gold"])
+        more = {"probabilities": rows}
         if self["predicted"] is None:
-            more["predicted"] = find_most_probable_labels(scale, probabilities, columns)
-        return replace(self, columns={**self.columns, **more})
+            more["predicted"] = find_most_probable_labels(scale, rows)
+        found = replace(self, columns={**self.columns, **more})
+        return found.blank_incomplete_items(scale) if drop else found
+
+    def measure_agreement(self, scale: Scale) -> float:
+        """Return how often the most probable level is the predicted one."""
+        levels = encode_positions(scale, self["predicted"], "predicted")
+        there = levels < len(scale)
+        same = levels[there] == self["probabilities"][there].argmax(axis=1)
+        return float(same.mean()) if len(same) else math.nan
 
 
 def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:
@@ -94,10 +130,39 @@ def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:
     return GivenColumns({x: table.take_column(name) for x, name in names.items()}, names, table)
 
 
+def refuse_idle_options(reason: str, **options: Any) -> None:
+    """Refuse options that were given (not None, not False) and have no meaning here."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise BadOption(f"{name}=… has no meaning here: {reason}.")
+
+
 def refuse_strange_table(data: Any, column: Any) -> None:
-    """Refuse data of which a column is named, and that are no table."""
+    """Refuse a model in the place of data, and data that are no table where columns are named."""
+    if hasattr(data, "predict") and not is_table(data):
+        raise BadOption(
+            f"{type(data).__name__} is a model. Predict first, and pass y and model.predict(X), of "
+            "levels also probabilities=model.predict_proba(X) with columns=model.classes_. As "
+            "scoring=… scikit-learn takes ordinate.scorer(metric, scale=…)."
+        )
     if data is not None and isinstance(column, str) and not is_table(data):
         open_table(data)  # says what is one
+
+
+def list_names(probabilities: Any, columns: Any = None) -> tuple[str, ...]:
+    """Return the columns of a table that hold probabilities, or the prefix that they share."""
+    names = [probabilities] if isinstance(probabilities, str) else list(probabilities)
+    if is_table(probabilities) or not all(isinstance(name, str) for name in names):
+        raise BadOption(
+            "With a table, probabilities=… are the names of its columns, or their prefix. Put the "
+            "columns into the table, or pass columns alone: evaluate(table['level'], …)."
+        )
+    if columns is not None:
+        raise BadOption(
+            "columns=… is for an array of probabilities. Columns of a table are known by their "
+            "names, such as p_low, p_mid, p_high."
+        )
+    return tuple(names)
 
 
 def _check_name(argument: str, column: Any) -> str:

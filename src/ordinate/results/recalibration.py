@@ -11,6 +11,7 @@ from ordinate.errors import BadOption, UnequalLengths
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.metrics import Metric
+from ordinate.readers.tables import is_table
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
@@ -29,7 +30,7 @@ from ordinate.results.calibration import (
     select_probability_metrics,
 )
 from ordinate.scale import Scale, resolve_scale
-from ordinate.summaries.probabilities import arrange_columns
+from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels, arrange_columns
 from ordinate.summaries.reliability import Reliability
 
 CHANGES_NOTE = (
@@ -64,7 +65,7 @@ class RecalibrationEvaluation(Result):
         *,
         scale: ScaleDeclaration = None,
         metrics: MetricSelection = None,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         weights: Any = None,
         missing: Any = "error",
         renormalize: bool = False,
@@ -90,12 +91,13 @@ class RecalibrationEvaluation(Result):
                 rows,
                 declared,
                 parts,
+                columns=IN_ORDER_OF_SCALE,
                 weights=weights,
                 missing=missing,
                 renormalize=renormalize,
                 blocks=JACKKNIFE_BLOCKS,
             )
-            for rows in _align_items(declared, before, after, columns)
+            for rows in _align_items(declared, gold, before, after, columns)
         )
         return cls.from_blocks(first, second, selected, bins=bins, interval=intervals)
 
@@ -206,10 +208,12 @@ class RecalibrationEvaluation(Result):
 
 
 def _align_items(
-    scale: Scale, before: Any, after: Any, columns: Iterable[Any] | None
+    scale: Scale, gold: Any, before: Any, after: Any, columns: ColumnLabels
 ) -> tuple[Any, Any]:
     """Return both tables; an item that has no probabilities in one has none in the other."""
-    first, second = arrange_columns(scale, before, columns), arrange_columns(scale, after)
+    first = arrange_columns(scale, before, columns, gold)
+    named = None if is_table(after) else IN_ORDER_OF_SCALE
+    second = arrange_columns(scale, after, named)
     if len(first) != len(second):
         raise UnequalLengths(
             f"{len(first)} rows of probabilities before and {len(second)} after: each item needs "

@@ -15,6 +15,7 @@ from ordinate.results.arguments import advise_own_arguments
 from ordinate.results.calibration import Calibration, format_bin_range
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.probabilities import ColumnLabels
 from ordinate.summaries.tabulation import convert_weights, encode_positions
 
 RULE_LINE = "=" * 80
@@ -118,26 +119,53 @@ def calibration_report(
     target_names: Sequence[str] | None = None,
     n_bins: int = 10,
     digits: int = 2,
+    *,
+    columns: ColumnLabels = None,
 ) -> str:
     """Return the text report of probabilities on any scale; `labels` is the scale, lowest first.
 
-    >>> report = calibration_report(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high")
+    `columns` are the labels of the columns of an array, such as `model.classes_`, or "scale" where
+    they stand in its order.
+
+    >>> gold, rows, order = ["low", "high"], [[0.1, 0.9], [0.6, 0.4]], ["high", "low"]
+    >>> report = calibration_report(gold, rows, "low,high", columns=order)
     >>> print(report.splitlines()[4])
     Expected Calibration Error (ECE): 0.25
     """
     _check_digits(digits)
     scale = _name_levels(resolve_scale(labels, y_true, y_true), target_names)
-    result = Calibration.of(
-        y_true, y_pred_proba, scale=scale, metrics=["ece"], bins=n_bins, interval=None
-    )
+    options: Any = {"columns": columns, "metrics": ["ece"], "bins": n_bins, "interval": None}
+    result = Calibration.of(y_true, y_pred_proba, scale=scale, **options)
     (ece,) = result.metrics.values()
     blocks = [
         [RULE_LINE, "CALIBRATION REPORT (Soft Probabilities)", RULE_LINE],
         [f"Expected Calibration Error (ECE): {ece.value:.{digits}f}"],
+        *([note] for note in result.notes),
         ["Confidence Bins:", *_format_bins(result, digits)],
         ["Per-Class Calibration:", *_format_levels(result, digits)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def cefr_calibration_report(
+    y_true: Any,
+    y_pred_proba: Any,
+    labels: Sequence[Hashable] | str | Scale = "cefr",
+    target_names: Sequence[str] | None = None,
+    n_bins: int = 10,
+    digits: int = 2,
+    *,
+    columns: ColumnLabels = None,
+) -> str:
+    """Return `calibration_report` on the CEFR; `columns` name those of some of its levels, too.
+
+    >>> report = cefr_calibration_report(["A1"], [[0.8, 0.2]], columns=["A1", "A2"])
+    >>> print(report.splitlines()[4])
+    Expected Calibration Error (ECE): 0.20
+    """
+    return calibration_report(
+        y_true, y_pred_proba, labels, target_names, n_bins, digits, columns=columns
+    )
 
 
 def _name_levels(scale: Scale, names: Sequence[str] | None) -> Scale:

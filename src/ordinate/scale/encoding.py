@@ -134,6 +134,8 @@ def _read_items(column: Any, name: str) -> Any:
     """Return an array of one axis, or something with a length and slices."""
     if hasattr(column, "__array__"):
         values = np.asarray(column)
+        if isinstance(column, np.ma.MaskedArray) and column.mask.any():
+            values = np.where(column.mask, None, values.astype(object))  # what a mask hides
         if values.ndim != 1:
             raise BadInput(f"{name} must be one column of labels, not {values.ndim} axes.")
         return values

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from numbers import Real
@@ -11,37 +11,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, UnequalLengths, shorten
+from ordinate.errors import BadInput, BadOption, BadProbabilities, UnequalLengths, shorten
 from ordinate.scale import Scale
-from ordinate.scale.labels import is_missing, normalize_label
+from ordinate.scale.encoding import factorize_column
+from ordinate.scale.labels import is_missing, normalize_label, parse_number
 
 Floats = NDArray[np.float64]
-STRICT_TOLERANCE, LOOSE_TOLERANCE = (
-    1e-6,
-    1e-2,
-)  # how far from 1 the sum of a row may be, and with renormalize=True
+ColumnLabels = Iterable[Any] | str | None  # of the columns of an array, in their order
+IN_ORDER_OF_SCALE = "scale"  # in place of labels: those of the scale
+NO_COLUMN = -1  # of a level that has none
+STRICT_TOLERANCE = 1e-6  # how far from 1 the sum of a row may be
+LOOSE_TOLERANCE = 1e-2 + STRICT_TOLERANCE  # with renormalize=True; 0.99 is no number of a computer
 ROWS_PER_BLOCK = 1 << 14  # which are looked at together
 
 
 def build_probability_array(
     scale: Scale,
     probabilities: Any,
-    columns: Iterable[Any] | None = None,
+    columns: ColumnLabels = None,
     *,
+    gold: Any = None,
     renormalize: bool = False,
     there: NDArray[np.bool] | None = None,
 ) -> Floats:
     """Return checked probabilities [N, K], one column for each level, in the order of the scale.
 
-    The columns of an array are in the order of the scale unless `columns` names them, such as
-    `columns=model.classes_`. Those of a frame are found by their names. With `there`, only the rows
-    that are there are checked and returned.
+    `columns` are the labels of the columns of an array, such as `columns=model.classes_`, or
+    "scale"; see `arrange_columns`. With `there`, only the rows that are there are checked and
+    returned.
 
     >>> scale = Scale.of("low,mid,high")
     >>> build_probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
     [[0.3, 0.5, 0.2]]
     """
-    values = arrange_columns(scale, probabilities, columns)
+    values = arrange_columns(scale, probabilities, columns, gold)
     numbers = np.arange(len(values))
     if there is not None:
         check_same_rows(there, values)
@@ -55,12 +58,18 @@ def build_probability_array(
 
 
 def arrange_columns(
-    scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
+    scale: Scale, probabilities: Any, columns: ColumnLabels = None, gold: Any = None
 ) -> NDArray[Any]:
-    """Return the numbers [N, K], not yet checked, in the order of the scale."""
+    """Return the numbers [N, K], not yet checked, in the order of the scale.
+
+    Columns are known by their names: those of a frame, or `columns`; a level without one has the
+    probability 0. `columns="scale"` says that they stand in the order of the scale. Without names
+    they are taken if sorting the labels, as scikit-learn does, gives that order, too; labels are
+    sorted by the type that they have in `gold`.
+    """
     if hasattr(probabilities, "collect_schema") and hasattr(probabilities, "collect"):  # lazy
         probabilities = probabilities.collect()
-    names = _read_column_names(probabilities) if columns is None else list(columns)
+    names = _list_column_labels(scale, probabilities, columns)
     values = _convert_to_array(probabilities)
     if values is None or values.ndim != 2:
         given = "rows of other lengths" if values is None else f"{values.ndim} axes"
@@ -68,31 +77,86 @@ def arrange_columns(
             f"Probabilities must be a table with a row for each item and a column for each of the "
             f"{len(scale)} levels, not {given}."
         )
-    if values.shape[1] != len(scale):
+    if values.shape[1] != len(scale if names is None else names):
+        told = names is not None and not isinstance(columns, str)
+        named = f", of which {len(names or ())} are named," if told else ""
         raise BadProbabilities(
-            f"{values.shape[1]} columns of probabilities for the {len(scale)} levels {scale}: each "
-            "level needs one."
+            f"{values.shape[1]} columns of probabilities{named} for the {len(scale)} levels "
+            f"{scale}: each level needs one, or say which have one with columns=model.classes_."
         )
     values = _convert_to_floats(values)
     if names is None:
+        _refuse_unclear_order(scale, gold)
         return values
     order = match_columns_to_levels(scale, names)
-    return values if order == list(range(len(scale))) else values[:, order]
+    return values if order == list(range(len(scale))) else place_columns(values, order)
 
 
-def warn_of_order(scale: Scale, probabilities: Any) -> None:
-    """Warn if columns have no names and sorting the labels gives another order than the scale."""
-    labels: list[Any] = list(scale.labels)
-    if not all(isinstance(label, Real) for label in labels):
-        labels = [normalize_label(label) for label in labels]
-    if labels == sorted(labels) or _read_column_names(probabilities) is not None:
-        return
-    warnings.warn(
-        f"Columns without names were taken in the order of the scale, {scale}; scikit-learn sorts "
-        "labels: pass columns=model.classes_ if they are in its order, or columns=scale.labels to "
-        "say that they are not.",
-        stacklevel=_count_stack_levels(),
-    )
+def _list_column_labels(
+    scale: Scale, probabilities: Any, columns: ColumnLabels
+) -> list[Any] | None:
+    """Return which label each column is for, None where nothing says so."""
+    if isinstance(columns, str):
+        if columns != IN_ORDER_OF_SCALE:
+            raise BadOption(
+                f"columns={shorten(columns)} is neither a list of labels, such as "
+                f'model.classes_, nor "{IN_ORDER_OF_SCALE}".'
+            )
+        return list(scale.labels)
+    return _read_column_names(probabilities) if columns is None else list(columns)
+
+
+def place_columns(values: NDArray[Any], order: list[int]) -> NDArray[Any]:
+    """Return a column for each level; one that has none has zeros."""
+    placed = values[:, order]
+    placed[:, np.array(order) == NO_COLUMN] = 0.0
+    return placed
+
+
+def _refuse_unclear_order(scale: Scale, gold: Any) -> None:
+    """Refuse columns without names where sorting the labels gives another order than the scale."""
+    in_order = sort_labels(scale, gold)
+    if in_order != list(scale.labels):
+        raise BadProbabilities(
+            f"The columns of probabilities have no names, and the order of the scale, {scale}, is "
+            f"not that in which scikit-learn sorts the labels: "
+            f"{shorten(', '.join(map(str, in_order)))[1:-1]}. Add columns=model.classes_, or "
+            f'columns="{IN_ORDER_OF_SCALE}" if they stand in the order of the scale.'
+        )
+
+
+def sort_labels(scale: Scale, gold: Any = None) -> list[Hashable]:
+    """Return the labels as `np.unique` sorts them: numbers by size, strings by their letters.
+
+    Labels of a scale of numbers are strings where those of `gold` are.
+
+    >>> sort_labels(Scale.of("low,mid,high")), sort_labels(Scale.of("9..11"))
+    (['high', 'low', 'mid'], [9, 10, 11])
+    >>> sort_labels(Scale.of("9..11"), ["9", "10"])
+    [10, 11, 9]
+    """
+    by_name = sorted(scale.labels, key=normalize_label)
+    numbers = {label: parse_number(normalize_label(label)) for label in scale.labels}
+    if None in numbers.values():
+        return by_name
+    by_size = sorted(scale.labels, key=numbers.__getitem__)  # type: ignore[arg-type] # none is None
+    if gold is None or by_name == by_size:
+        return by_size if all(isinstance(label, Real) for label in scale.labels) else by_name
+    seen = factorize_column(gold, "gold").values
+    return by_name if any(isinstance(label, str) for label in seen) else by_size
+
+
+def warn_of_levels_without_column(scale: Scale, probabilities: Any, columns: ColumnLabels) -> None:
+    """Warn of levels whose probabilities count as 0, because no column is named like them."""
+    names = _list_column_labels(scale, probabilities, columns)
+    order = [] if names is None else match_columns_to_levels(scale, names)
+    lacking = [name for name, k in zip(scale.names, order, strict=False) if k == NO_COLUMN]
+    if lacking:
+        shown = ", ".join(lacking)
+        warnings.warn(
+            f"No column is named like {shown}: the probability counts as 0.",
+            stacklevel=_count_stack_levels(),
+        )
 
 
 def _count_stack_levels() -> int:
@@ -103,38 +167,41 @@ def _count_stack_levels() -> int:
     return level
 
 
-def find_most_probable_labels(
-    scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
-) -> NDArray[Any]:
+def find_most_probable_labels(scale: Scale, values: NDArray[Any]) -> NDArray[Any]:
     """Return the label of the most probable level of each row, the lowest of equal ones.
 
-    A row with empty cells has none.
+    The columns are in the order of the scale. A row with empty cells has no label.
     """
-    labels = np.empty(len(scale), object)
-    labels[:] = scale.labels
-    values = arrange_columns(scale, probabilities, columns)
-    predicted = labels[values.argmax(axis=1)]
-    predicted[np.isnan(values).any(axis=1)] = None
-    return predicted
+    empty = np.isnan(values).any(axis=1)
+    return take_labels(scale, np.where(empty, len(scale), values.argmax(axis=1)))
+
+
+def take_labels(scale: Scale, positions: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels at positions on the scale, and None beyond it."""
+    labels = np.empty(len(scale) + 1, object)
+    labels[:-1] = scale.labels
+    return labels[positions]
 
 
 def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
-    """Return which of the named columns belongs to each level.
+    """Return which of the named columns belongs to each level, `NO_COLUMN` where none does.
 
     A name is a level's label, alone or after the prefix that all names share.
 
     >>> match_columns_to_levels(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
     [1, 2, 0, 5, 4, 3]
+    >>> match_columns_to_levels(Scale.of("low,mid,high"), ["high", "low"])
+    [1, -1, 0]
     """
     given, levels = (
         [normalize_label(name) for name in names],
         [normalize_label(x) for x in scale.labels],
     )
-    if len(given) == len(set(given)) == len(levels):
+    if len(given) == len(set(given)) > 0:
         for prefix in _list_prefixes(given):
-            bare = [name[len(prefix) :] for name in given]
-            if sorted(bare) == sorted(levels):
-                return [bare.index(label) for label in levels]
+            places = {name[len(prefix) :]: k for k, name in enumerate(given)}
+            if places.keys() <= set(levels):
+                return [places.get(level, NO_COLUMN) for level in levels]
     raise BadProbabilities(
         f"The columns {shorten(', '.join(given))} do not say which levels of {scale} they are for. "
         "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
@@ -166,7 +233,7 @@ def check_probability_columns(
         bad = ~((np.abs(total - 1.0) <= tolerance) & (columns >= 0.0).all(axis=0))
         first = int(np.argmax(bad))
         row = rows + first if isinstance(rows, int) else int(rows[first])
-        raise make_row_error(columns[:, first], place(row), renormalize=renormalize)
+        raise make_row_error(columns[:, first], place(row))
     return columns / total if renormalize else columns
 
 
@@ -175,7 +242,7 @@ def find_tolerance(*, renormalize: bool) -> float:
     return LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
 
 
-def make_row_error(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
+def make_row_error(row: Floats, place: str) -> BadProbabilities:
     """Return the error for a row that is none of probabilities."""
     shown = "[" + ", ".join(f"{value:.6g}" for value in row) + "]"
     where = f"The probabilities of {place}, {shorten(shown)},"
@@ -183,7 +250,9 @@ def make_row_error(row: Floats, place: str, *, renormalize: bool) -> BadProbabil
         return BadProbabilities(f"{where} are not all finite numbers.")
     if (row < 0).any():
         return BadProbabilities(f"{where} are not all at least 0.")
-    advice = "" if renormalize else " Pass renormalize=True (--renormalize) to accept 0.99 to 1.01."
+    advice = " Is there a column for each level?"
+    if abs(row.sum() - 1.0) <= LOOSE_TOLERANCE:
+        advice = " Pass renormalize=True (--renormalize) to accept 0.99 to 1.01."
     return BadProbabilities(f"{where} sum to {row.sum():.9g}, not to 1.{advice}")
 
 
@@ -244,7 +313,8 @@ def _read_column_names(probabilities: Any) -> list[Any] | None:
     if isinstance(probabilities, dict):
         return list(probabilities)
     names = getattr(probabilities, "column_names", getattr(probabilities, "columns", None))
-    if names is None or isinstance(probabilities, np.ndarray):
+    numbered = type(names).__name__ == "RangeIndex"  # pandas had no names, either
+    if names is None or numbered or isinstance(probabilities, np.ndarray):
         return None
     try:
         return list(names)

@@ -24,6 +24,7 @@ from ordinate.summaries.base import (
 from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.probabilities import (
+    ColumnLabels,
     arrange_columns,
     check_probability_columns,
     check_same_rows,
@@ -220,7 +221,7 @@ class Reliability(BatchSummary):
         scale: "Scale | str | Iterable[Any]",
         parts: ReliabilityParts,
         *,
-        columns: Iterable[Any] | None = None,
+        columns: ColumnLabels = None,
         weights: Any = None,
         missing: Literal["error", "drop"] = "error",
         renormalize: bool = False,
@@ -232,7 +233,7 @@ class Reliability(BatchSummary):
         the order of the file, so that the spread of the blocks says how sure a value is.
         """
         scale = Scale.of(scale)
-        values = arrange_columns(scale, probabilities, columns)
+        values = arrange_columns(scale, probabilities, columns, gold)
         weighing = convert_weights(weights)
         truth = encode_positions(scale, gold, "gold", weighing)
         check_same_rows(truth, values)

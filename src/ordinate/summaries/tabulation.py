@@ -210,7 +210,7 @@ def convert_weights(weights: Any, n: int | None = None) -> Weights:
     if weights is None:
         return None
     try:
-        given = np.asarray(narrow_integers(weights))
+        given = convert_to_array(weights)
         values = given.astype(float, copy=False) if given.dtype.kind in "biufO" else None
     except (TypeError, ValueError, OverflowError):
         values = None
@@ -274,7 +274,7 @@ def _find_rows(codes: LabelCodes, level: int, weights: Weights) -> Iterator[int]
 def convert_to_numbers(column: Any, name: str) -> Floats:
     """Return one column of numbers, not yet checked; what is missing is nan."""
     try:
-        given = _convert_to_array(column)
+        given = convert_to_array(column)
         if given.ndim == 2 and given.shape[1] == 1:
             given = given[:, 0]
         if given.ndim == 1 and given.dtype.kind == "O":
@@ -310,7 +310,7 @@ def find_missing_numbers(column: Any) -> NDArray[np.bool]:
     return np.array([is_missing(x) and not isinstance(x, (float, str)) for x in cells], bool)
 
 
-def _convert_to_array(column: Any) -> Array:
+def convert_to_array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))

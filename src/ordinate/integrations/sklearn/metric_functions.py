@@ -12,7 +12,7 @@ from ordinate.metrics import find_metric
 from ordinate.results import score
 from ordinate.results.arguments import advise_own_arguments
 from ordinate.scale import Scale, resolve_scale
-from ordinate.summaries.probabilities import warn_of_order
+from ordinate.summaries.probabilities import ColumnLabels, warn_of_levels_without_column
 from ordinate.summaries.reliability import Reliability
 
 Labels = Scale | str | Iterable[Hashable] | None
@@ -72,20 +72,19 @@ def rps(
     *,
     labels: Labels = None,
     sample_weight: Any = None,
-    columns: Iterable[Any] | None = None,
+    columns: ColumnLabels = None,
 ) -> float:
     """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1.
 
-    Columns of an array are those of `labels`, unless `columns` names them: pass
-    `columns=model.classes_` with the probabilities of a model, because scikit-learn sorts labels.
+    scikit-learn sorts labels: pass `columns=model.classes_` with the probabilities of a model, or
+    `columns="scale"` where the columns of an array are those of `labels`.
 
     >>> rows, order = [[0.1, 0.7, 0.2]], ["high", "low", "mid"]
     >>> round(rps(["low"], rows, labels=["low", "mid", "high"], columns=order), 3)
     0.05
     """
     scale = resolve_scale(labels, y_true)
-    if columns is None:
-        warn_of_order(scale, y_prob)
+    warn_of_levels_without_column(scale, y_prob, columns)
     return score_probabilities(
         find_metric("rps", Reliability), y_true, y_prob, scale, sample_weight, columns
     )

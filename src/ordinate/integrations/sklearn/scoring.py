@@ -15,6 +15,7 @@ from ordinate.integrations.model_outputs import (
 from ordinate.metrics import Metric
 from ordinate.results.arguments import MetricSelection, ScaleDeclaration
 from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE
 
 
 def scorer(metric: str | Metric, scale: ScaleDeclaration = None) -> "OrdinalScorer":
@@ -78,7 +79,9 @@ class OrdinalScorer(_BaseScorer):  # type: ignore[misc] # - untyped
 
     def _compute_merit(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
         """Return the value of the metric, turned so that more is better."""
-        value = score_predictions(self.metric, y_true, y_pred, self.scale, sample_weight)
+        value = score_predictions(
+            self.metric, y_true, y_pred, self.scale, sample_weight, IN_ORDER_OF_SCALE
+        )
         return float(self.metric.merit(value))
 
     def __repr__(self) -> str:
