@@ -1,6 +1,7 @@
 """`ordinate tune-regression`: from a table of numbers to a tuned model in real units."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from ordinate.cli.flags import InputPath, StorePath, add_flags, parse_names
 from ordinate.cli.options import (
     add_command,
     add_folder_option,
+    add_missing_rows_option,
     add_text_file_options,
     write_report,
 )
@@ -52,6 +54,7 @@ DATA_FLAGS: dict[str, type] = {
     "unit": str,
     "features": list,
     "group_column": str,
+    "missing": str,
     "delimiter": str,
     "encoding": str,
     "params_of": StorePath,
@@ -73,8 +76,13 @@ def add_to(commands: Any) -> None:
     add("data", nargs="?", metavar="DATA", type=InputPath, help="CSV or Parquet, a row per item")
     add_flags(group, ItemColumns, ("target",))
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
-    add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
+    add(
+        "--features",
+        metavar="A,B,…",
+        help="columns to predict from (default: all of numbers but ids)",
+    )
     add_flags(group, DataColumns, ("group",))
+    add_missing_rows_option(group)
     add_folder_option(group, required=False)
     add(
         "--params-of",
@@ -140,13 +148,19 @@ def _check_folder(folder: str, data: str) -> None:
 
 def _run_tuning(flags: dict[str, Any], settings: Settings) -> "Result":
     from ordinate.cli.progress import show_stages
-    from ordinate.regress.tuning import plan_table, tune_table
+    from ordinate.regress.tuning import COLUMNS, plan_table, tune_table
 
     table, root, unit = _load_table(flags), flags["experiment"], flags.get("unit")
     if flags.get("dry_run"):
         return plan_table(table, root, settings, unit=unit)
     origin = make_origin("tune-regression", flags, settings, list(DATA_FLAGS), positional="data")
-    with show_stages() as progress:
+    with show_stages() as show:
+
+        def progress(stage: str, share: float, note: str = "") -> None:
+            if stage == COLUMNS:  # is told in a pipe, too
+                sys.stderr.write(f"{note}\n")
+            show(stage, share, "" if stage == COLUMNS else note)
+
         return tune_table(table, root, settings, unit=unit, origin=origin, progress=progress)
 
 
@@ -158,6 +172,7 @@ def _load_table(flags: dict[str, Any]) -> "Table":
         flags["target"],
         features=flags.get("features"),
         group_column=flags.get("group_column"),
+        missing=flags.get("missing", "error"),
         delimiter=flags.get("delimiter"),
         encoding=flags.get("encoding"),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.workers import WorkerPool
+from ordinate.regress.numeric_table import RowPolicy
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
 from ordinate.regress.table import Table, load_table
@@ -18,6 +19,8 @@ from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget
 from ordinate.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
 from ordinate.search.tuning_result import TuningResult
+
+COLUMNS = "columns"  # the stage of progress whose note names the features, before work starts
 
 
 def tune_table(
@@ -48,6 +51,7 @@ def tune_regression(
     unit: str | None = None,
     features: Sequence[str] | None = None,
     group_column: str | None = None,
+    missing: RowPolicy = "error",
     folder: Path | str | None = None,
     split: Split | None = None,
     settings: Settings | None = None,
@@ -56,7 +60,8 @@ def tune_regression(
 ) -> TuningResult:
     """Find the best regression model of a table: a file, a data frame, or a `Table`.
 
-    `target` is the column to predict; `options` are the settings of `ordinate.regress.Settings`.
+    `target` is the column to predict; rows with a missing number are refused, or dropped where
+    `missing` says so; `options` are the settings of `ordinate.regress.Settings`.
     Models and results are saved in `folder`; without one, in a temporary folder, `result.folder`,
     that goes with the result.
 
@@ -68,7 +73,7 @@ def tune_regression(
     ('poly_ridge', 'kg/m³')
     """
     chosen = Settings.of(settings, options)
-    table = load_table(data, target, features=features, group_column=group_column)
+    table = load_table(data, target, features=features, group_column=group_column, missing=missing)
     with keep_or_make_folder(folder) as (root, keep):
         result = tune_table(table, root, chosen, split=split, unit=unit, progress=progress)
         return keep(result)
@@ -87,7 +92,7 @@ def plan_table(
     parts = split_rows(table, split, settings)
     task = _make_task(table, Path(root), settings, parts, unit, WorkerPool(1))
     tests = [name for name, rows in task.split.parts.items() if name == "test" and len(rows)]
-    return plan_search(task, task.summarize_table(), tests)
+    return plan_search(task, task.summarize_table(), tests, table.describe_columns())
 
 
 @contextmanager
@@ -106,6 +111,7 @@ def _open_task(
         raise BadOutput(f"{shorten(str(root))} is an experiment with texts. Name another folder.")
     with open_workers(root, settings, origin.command, "tune_regression") as workers:
         task = _make_task(table, root, settings, parts, unit, workers)
+        progress(COLUMNS, 0.0, "\n".join(table.describe_columns()))
         yield replace(task, budget=budget, progress=progress)
 
 
