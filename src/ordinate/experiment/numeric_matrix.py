@@ -119,7 +119,7 @@ def list_further_cells(odd: Array, names: Sequence[str]) -> str:
 
 def describe_cells(odd: Array, names: Sequence[str]) -> str:
     """Return how many cells of each column are of a kind, and in which rows the first stand."""
-    told = [_describe_column(names[k], odd[:, k]) for k in np.flatnonzero(odd.any(axis=0))]
+    told = [_describe_column(names[k], odd[:, k]) for k in np.flatnonzero(odd.any(axis=0)).tolist()]
     more = len(told) - COLUMNS_SHOWN
     return ", ".join(told[:COLUMNS_SHOWN]) + (f" and some in {more:,} more" if more > 0 else "")
 

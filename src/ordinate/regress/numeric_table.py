@@ -126,12 +126,16 @@ def _drop_rows(table: NumericTable, label: str | None) -> NumericTable:
     if whole.all():
         return table
     dropped = (
-        f"Left out: {np.sum(~whole):,} of {format_count(len(whole), 'row')}, for cells that are "
+        f"Left out: {np.sum(~whole):,} of {format_count(len(odd), 'row')}, for cells that are "
         f"empty or no finite numbers: {describe_cells(odd, names)}."
     )
-    labels = None if table.labels is None else table.labels[whole]
-    rows = {"matrix": table.matrix[whole], "labels": labels, "rows": table.rows[whole]}
-    return replace(table, **rows, dropped=dropped)
+    return replace(
+        table,
+        matrix=table.matrix[whole],
+        labels=None if table.labels is None else table.labels[whole],
+        rows=table.rows[whole],
+        dropped=dropped,
+    )
 
 
 class _NumericTableReader:

@@ -212,14 +212,16 @@ def read_new_rows(
     data have one.
     """
     if not isinstance(data, str | Path):
-        with write_frame(data) as path:
-            return read_new_rows(path, names, target, id_column=id_column, missing=missing)
-    path, how = str(data), {"delimiter": delimiter, "encoding": encoding}
-    found = read_numeric_table(path, list(names), missing=missing, **how)
+        with write_frame(data) as frame:
+            return read_new_rows(frame, names, target, id_column=id_column, missing=missing)
+    path, how = str(data), FileOptions(delimiter=delimiter, encoding=encoding)
+    found = read_numeric_table(
+        path, list(names), missing=missing, delimiter=delimiter, encoding=encoding
+    )
     columns = read_column_names(path, delimiter, encoding)
     ids = [id_column] if id_column else [name for name in columns if is_id_name(name)][:1]
     targets = [target] if target in columns and target not in ids else []
-    further = read_columns([path], targets, FileOptions(**how), labels=ids)
+    further = read_columns([path], targets, how, labels=ids)
     kept = further.labels | {name: np.asarray(further[name]) for name in targets}
     notes = (found.dropped,) if found.dropped else ()
     rows = {name: column[found.rows - 1] for name, column in kept.items()}
