@@ -630,7 +630,7 @@ REPORTS: dict[str, Parts] = {
         "task": {"const": "tune, dry run"},
         "settings data": OPEN_RECORD,
         "sets": items(OPEN_RECORD),
-        "tests": TEXTS,
+        "tests notes": TEXTS,
         "fits": by_name(COUNT),
     },
     "TuningResult": HEAD
@@ -656,7 +656,12 @@ REPORTS: dict[str, Parts] = {
         "data": OPEN_RECORD,
         "summary": SUMMARY,
         "studies": records(
-            {"set model": TEXT, "trials": TRIALS, "value": MEASURED, "params": or_null(OPEN_RECORD)}
+            {
+                "set model": TEXT,
+                "trials": TRIALS,
+                "value mae? r2? relative_accuracy? baseline_rmse?": MEASURED,
+                "params": or_null(OPEN_RECORD),
+            }
         ),
         "importance": by_name(or_null(by_name(MEASURED))),
         "learning_curves": OPEN_RECORD,

@@ -21,6 +21,7 @@ from ordinate.regress.tuning import tune_table
 
 FOUND = "python -m ordinate.examples"  # prints where an example lies
 QUICK = ("--models", "poly_ridge,kernel_ridge", "--trials", "2", "--folds", "2")
+NAMED = "'y' is predicted from 3 features: 'a', 'b', 'c'.\n"
 SMALL_NETWORK = '{"mlp": {"members": 1, "width": 8, "depth": 1, "patience": 1%s}}'
 
 
@@ -33,7 +34,7 @@ def tune(data, root, *flags):
 
 def test_the_command_gives_the_numbers_of_python(tuned_table, tmp_path):
     data, _, ran = tuned_table
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, NAMED)
     settings = Settings(models="poly_ridge,kernel_ridge", trials=2, folds=2)
     result = tune_table(read_table(str(data), "y"), tmp_path, settings, unit="kg/m³")
     assert read_values(ran.out) == json.loads(json.dumps(result.to_dict()))
@@ -72,11 +73,30 @@ def test_every_form_is_printed(tuned_table, form):
 def test_the_report_goes_to_a_file(tuned_table, tmp_path):
     data, root, first = tuned_table
     flags = ("--target", "y", "--unit", "kg/m³", *QUICK, "-e", root, "-o", tmp_path / "r.json")
-    assert run("tune-regression", data, *flags) == (0, "", "")
+    assert run("tune-regression", data, *flags) == (0, "", NAMED)
     assert (tmp_path / "r.json").read_text() == first.out
     again = run("tune-regression", data, *flags)
     assert again.code == 2
     assert "--force" in again.err
+
+
+ROWS = ["id,nr,site,b,a,flat,y", *(f"s{k},{k},x,{k % 7},{k**2},3,{k % 5}" for k in range(40))]
+
+
+def test_features_and_what_is_none_are_named_before_work_starts_and_by_a_dry_run(tmp_path):
+    data = tmp_path / "messy.csv"
+    data.write_text("\n".join(ROWS) + "\n")
+    words = (data, "--target", "y", "-e", tmp_path / "found", "--models", "poly_ridge")
+    plan = " ".join(run("tune-regression", *words, "--dry-run").out.split())
+    before = run("tune-regression", *words, "--trials", "1", "--folds", "2").err.splitlines()
+    assert before == [
+        "'y' is predicted from 3 features: 'b', 'a', 'flat'.",
+        "Left out, for they name the rows: 'id', 'nr'.",
+        "Left out, for they hold no numbers: 'site'.",
+        "There are 40 rows: too few for a test that says much.",
+        "Constant in every row, so nothing is learned of it: 'flat'.",
+    ]
+    assert all(line in plan for line in before)
 
 
 def test_a_dry_run_writes_nothing(tuned_table, tmp_path):
@@ -295,7 +315,7 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
     modules = (tune_regression, predict_regression, analyze_search, compare_searches)
     text = "".join(module.EXAMPLES for module in modules).replace("\\\n", "")
     examples = re.findall(r"^  ordinate (\S+ .*)$", text, re.MULTILINE)
-    assert len(examples) == 13
+    assert len(examples) == 14
     for line in examples:
         ran = run(*shlex.split(line))
         assert ran.code == 0, f"{line}: {ran.err}"

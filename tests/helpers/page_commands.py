@@ -112,16 +112,18 @@ def _write_texts(folder: Path) -> None:
 def _write_densities(folder: Path, command: list[str], *, predicted: bool) -> None:
     table = pl.read_csv(locate_example("densities"))
     if predicted:
-        noise = np.random.default_rng(0).normal(scale=30, size=(4, len(table)))
-        names = ("predicted", "model", "linear", "forest")
+        names = ("predicted", "model", "linear", "forest", "prediction")
+        noise = np.random.default_rng(0).normal(scale=30, size=(len(names), len(table)))
         table = table.with_columns(
             **{name: table["density"] + row for name, row in zip(names, noise, strict=True)},
             p05=table["density"] - 60,
             p95=table["density"] + 60,
+            lower=table["density"] - 60,
+            upper=table["density"] + 60,
             family=pl.col("carbons") % 3,
             lab=pl.int_range(pl.len()) % 25,
         )
-    for name in ("densities.csv", "table.csv", "other_lab.csv", "new.csv"):
+    for name in ("densities.csv", "table.csv", "other_lab.csv", "new.csv", "predictions.csv"):
         table.write_csv(folder / name)
     if "--sql" in command:
         _write_databases(folder, table, "densities", "real", duck=False)

@@ -10,9 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ordinate.errors import BadInput, BadStore, BadValues, NoItems, UnequalLengths
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadStore,
+    BadValues,
+    NoItems,
+    UnequalLengths,
+)
 from ordinate.models.target_scaling import FeatureTargetScaler
-from ordinate.regress.table import make_table, read_features, read_table
+from ordinate.regress.table import load_table, make_table, read_new_rows, read_table
 
 
 def written(folder, rows, header="a,b,y", name="data.csv", encoding="utf-8"):
@@ -114,7 +121,7 @@ def test_true_and_false_are_features_of_1_and_0(tmp_path, words):
         assert table.names == ("a", "flag")
         assert table.column("flag")[:4].tolist() == [1.0, 0.0, 0.0, 1.0]
         assert table.notes == ()
-    assert read_features(path, ["flag"])[:4, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert read_new_rows(path, ["flag"], "y").features[:4, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
 def test_of_parquet_booleans_are_features_and_dates_and_lists_hold_no_numbers(tmp_path):
@@ -150,7 +157,7 @@ def test_delimiter_and_encoding_are_taken(tmp_path):
 
 def test_rows_to_predict_are_read_in_the_order_of_the_names(tmp_path):
     path = written(tmp_path, ["1,2,x", "3,4,y"], "b,a,id")
-    assert read_features(path, ["a", "b"]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    assert read_new_rows(path, ["a", "b"], "y").features.tolist() == [[2.0, 1.0], [4.0, 3.0]]
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -166,6 +173,55 @@ def test_a_cell_that_is_no_number_is_refused_with_row_and_column(tmp_path, cell,
     rows[16] = f"1,{cell},2" if column == "b" else f"1,2,{cell}"
     with pytest.raises(BadValues, match=f"row 17 of column '{column}' {told}.*Nothing is filled"):
         read_table(written(tmp_path, rows), "y")
+
+
+def write_holes(folder):
+    rows = lines()
+    for row, cells in ((3, "1,,2"), (17, "NA,inf,2"), (20, "1,2,")):
+        rows[row] = cells
+    return written(folder, rows)
+
+
+def test_all_places_of_what_is_missing_are_told(tmp_path):
+    with pytest.raises(
+        BadValues,
+        match=r"4 such cells: 1 in 'a' \(row 18\), 2 in 'b' \(rows 4, 18\), 1 in 'y' \(row 21\)",
+    ):
+        read_table(write_holes(tmp_path), "y")
+
+
+def test_rows_without_a_number_are_dropped_on_request_and_counted(tmp_path):
+    path = write_holes(tmp_path)
+    table = read_table(path, "y", missing="drop")
+    assert len(table) == 57
+    assert "Left out: 3 of 60 rows" in table.notes[0]
+    frame = {
+        "a": [1.0, np.nan] * 10,
+        "b": list(range(1, 21)),
+        "y": [float(k**2) for k in range(20)],
+    }
+    assert len(load_table(frame, "y", missing="drop")) == 10
+    new = read_new_rows(path, ["a", "b"], "y", missing="drop")
+    assert new.rows.tolist() == [k for k in range(1, 61) if k not in {4, 18}]
+    assert np.isnan(new.kept["y"][18])
+    with pytest.raises(BadOption, match="missing='worst' is not one of error, drop"):
+        read_table(path, "y", missing="worst")
+
+
+def test_rows_without_a_group_are_dropped_on_request(tmp_path):
+    rows = [f"{row},{'' if k == 6 else 'g'}" for k, row in enumerate(lines())]
+    path = written(tmp_path, rows, "a,b,y,lab")
+    table = read_table(path, "y", group="lab", missing="drop")
+    assert (len(table), len(table.groups)) == (59, 59)
+
+
+def test_ids_are_no_features_unless_they_are_named(tmp_path):
+    rows = [f"{row},{7000 + k},{k}" for k, row in enumerate(lines())]
+    path = written(tmp_path, rows, "a,b,y,ID,index")
+    table = read_table(path, "y")
+    assert table.names == ("a", "b")
+    assert table.notes[0] == "Left out, for they name the rows: 'ID', 'index'."
+    assert read_table(path, "y", features=["ID", "index"]).names == ("ID", "index")
 
 
 def test_arrays_are_held_to_the_same_rule():
@@ -195,9 +251,9 @@ def test_an_unknown_target_names_the_nearest_column(tmp_path):
 def test_a_missing_column_is_not_said_to_be_one_that_is_asked_for_too(tmp_path):
     path = written(tmp_path, ["1,2,3"], "EpsC,SigC,SigHH")
     with pytest.raises(BadInput, match=r"no column 'SigH'\. Did you mean 'SigHH'\?$"):
-        read_features(path, ["EpsC", "SigC", "SigH"])
+        read_new_rows(path, ["EpsC", "SigC", "SigH"], "y")
     with pytest.raises(BadInput, match=r"no column 'EpsH'\. Its columns are: 'EpsC', "):
-        read_features(path, ["EpsC", "SigC", "EpsH", "SigHH"])
+        read_new_rows(path, ["EpsC", "SigC", "EpsH", "SigHH"], "y")
 
 
 @pytest.mark.parametrize(

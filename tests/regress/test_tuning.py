@@ -260,7 +260,7 @@ def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatc
     words = [beside for _, _, beside in told]
     assert any(re.fullmatch(r"mlp, epoch 2 of 3: RMSE [0-9.]+ kg", word) for word in words)
     assert any(re.fullmatch(r"best RMSE [0-9.]+ kg", word) for word in words)
-    assert {stage for stage, _, _ in told} == {"searching", "saving"}
+    assert {stage for stage, _, _ in told} == {"columns", "searching", "saving"}
     assert any(stage == "saving" and "epoch" in beside for stage, _, beside in told)
 
 

@@ -102,6 +102,16 @@ def add_missing_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_missing_rows_option(parser: argparse._ActionsContainer) -> None:
+    """Add the policy for rows of a table in which a number is missing."""
+    parser.add_argument(
+        "--missing",
+        choices=("error", "drop"),
+        help="policy for rows with a cell that is empty or no number: refuse them with their "
+        "places, or leave them out and count them (default: error)",
+    )
+
+
 def choose_missing_policy(options: argparse.Namespace) -> Any:
     """Return the policy that was asked for; whoever is lenient leaves out what is missing."""
     return options.missing or ("drop" if getattr(options, "lenient", False) else "error")

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from ordinate.cli.options import (
     TEXT_FILE_OPTIONS,
     add_command,
     add_folder_option,
+    add_missing_rows_option,
     add_text_file_options,
     write_report,
 )
@@ -55,6 +57,7 @@ DATA_FLAGS: dict[str, type] = {
     "features": list,
     "group_column": str,
     **dict.fromkeys(TEXT_FILE_OPTIONS, str),
+    "missing": str,
     "params_of": StorePath,
     "experiment": StorePath,
 }
@@ -80,8 +83,13 @@ def add_to(commands: Any) -> None:
     )
     add_flags(group, ItemColumns, ("target",))
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
-    add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
+    add(
+        "--features",
+        metavar="A,B,…",
+        help="columns to predict from (default: all of numbers but ids)",
+    )
     add_flags(group, DataColumns, ("group",))
+    add_missing_rows_option(group)
     add_folder_option(group, required=False)
     add(
         "--params-of",
@@ -147,13 +155,19 @@ def _check_folder(folder: str, data: str) -> None:
 
 def _run_tuning(flags: dict[str, Any], settings: Settings) -> "Result":
     from ordinate.cli.progress import show_stages
-    from ordinate.regress.tuning import plan_table, tune_table
+    from ordinate.regress.tuning import COLUMNS, plan_table, tune_table
 
     table, root, unit = _load_table(flags), flags["experiment"], flags.get("unit")
     if flags.get("dry_run"):
         return plan_table(table, root, settings, unit=unit)
     origin = make_origin("tune-regression", flags, settings, list(DATA_FLAGS), positional="data")
-    with show_stages() as progress:
+    with show_stages() as show:
+
+        def progress(stage: str, share: float, note: str = "") -> None:
+            if stage == COLUMNS:  # is told in a pipe, too
+                sys.stderr.write(f"{note}\n")
+            show(stage, share, "" if stage == COLUMNS else note)
+
         return tune_table(table, root, settings, unit=unit, origin=origin, progress=progress)
 
 
@@ -165,5 +179,6 @@ def _load_table(flags: dict[str, Any]) -> "Table":
         flags["target"],
         features=flags.get("features"),
         group_column=flags.get("group_column"),
+        missing=flags.get("missing", "error"),
         **{name: flags.get(name) for name in TEXT_FILE_OPTIONS},
     )

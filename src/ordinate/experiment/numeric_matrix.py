@@ -15,6 +15,7 @@ from ordinate.readers.item_query import resolve_column, resolve_number
 from ordinate.readers.number_spelling import suggest_decimal
 
 Array = NDArray[Any]
+COLUMNS_SHOWN, ROWS_SHOWN = 20, 5  # columns, and rows of each, that an error lists
 COLUMNS_PER_QUERY = 1024  # columns that are read at once: the engine holds them and the matrix
 
 
@@ -27,10 +28,10 @@ class FeatureMatrix:
 
 
 def read_column_names(
-    path: str, delimiter: str | None = None, encoding: str | None = None
+    path: str, delimiter: str | None = None, encoding: str | None = None, **files: Any
 ) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
-    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding)) as reader:
+    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding, **files)) as reader:
         return tuple(describe_single_file(reader, path).columns)
 
 
@@ -75,10 +76,12 @@ def read_numbers(
     columns: Mapping[str, str],
     dtype: type[np.floating[Any]] = np.float64,
     columns_per_query: int = COLUMNS_PER_QUERY,
+    *,
+    finite: bool = True,
 ) -> Array:
     """Return numbers as a matrix; `columns` is SQL for each column, by its name.
 
-    A cell that is no finite number is an error, with its row.
+    Cells that are no finite numbers are an error, with their rows, unless they are asked for.
     """
     sql_type = "FLOAT" if dtype == np.float32 else "DOUBLE"
     matrix = np.empty((source.count_rows(), len(columns)), dtype)
@@ -87,20 +90,43 @@ def read_numbers(
         cells = (f"TRY_CAST({columns[name]} AS {sql_type})" for name in names)
         selected = (f"coalesce({cell}, 'nan'::{sql_type}) AS x{k}" for k, cell in enumerate(cells))
         found = source.read_table(", ".join(selected))
-        for k, name in enumerate(names):
+        for k in range(len(names)):
             matrix[:, start + k] = found[f"x{k}"]
-            odd = ~np.isfinite(matrix[:, start + k])
-            if odd.any():
-                raise _make_cell_error(source, name, int(np.argmax(odd)))
+    if finite and not np.isfinite(matrix).all():
+        raise _make_cell_error(source, list(columns), ~np.isfinite(matrix))
     return matrix
 
 
-def _make_cell_error(source: FileSource, name: str, row: int) -> BadValues:
-    """Return the error for a cell that is no finite number, with what stands there."""
+def _make_cell_error(source: FileSource, names: Sequence[str], odd: Array) -> BadValues:
+    """Return the error for cells that are no finite numbers: what the first is, and all places."""
+    column = int(np.argmax(odd.any(axis=0)))
+    row, name = int(np.argmax(odd[:, column])), names[column]
     text = f"CAST({resolve_number(source, name)} AS VARCHAR)"
     ((cell,),) = source.read(text, f"LIMIT 1 OFFSET {row}")
     state = f"is {shorten(cell)}, which is no finite number" if cell else "is empty"
-    return BadValues(
-        f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}."
-        f"{suggest_decimal(cell)}"
-    )
+    first = f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}."
+    return BadValues(f"{first}{suggest_decimal(cell)}{list_further_cells(odd, names)}")
+
+
+def list_further_cells(odd: Array, names: Sequence[str]) -> str:
+    """Return a sentence on all cells of a kind, where there is more than one.
+
+    >>> list_further_cells(np.array([[True, False], [True, True]]), ["a", "b"])
+    " In all there are 3 such cells: 2 in 'a' (rows 1, 2), 1 in 'b' (row 2)."
+    """
+    n = int(odd.sum())
+    return f" In all there are {n:,} such cells: {describe_cells(odd, names)}." if n > 1 else ""
+
+
+def describe_cells(odd: Array, names: Sequence[str]) -> str:
+    """Return how many cells of each column are of a kind, and in which rows the first stand."""
+    told = [_describe_column(names[k], odd[:, k]) for k in np.flatnonzero(odd.any(axis=0)).tolist()]
+    more = len(told) - COLUMNS_SHOWN
+    return ", ".join(told[:COLUMNS_SHOWN]) + (f" and some in {more:,} more" if more > 0 else "")
+
+
+def _describe_column(name: str, odd: Array) -> str:
+    rows = (np.flatnonzero(odd) + 1).tolist()
+    shown = ", ".join(map(str, rows[:ROWS_SHOWN]))
+    more = ", …" if len(rows) > ROWS_SHOWN else ""
+    return f"{len(rows):,} in {shorten(name)} (row{'s' * (len(rows) > 1)} {shown}{more})"

@@ -1,25 +1,37 @@
 """Which columns of a file hold numbers, and these as one matrix."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.experiment.numeric_matrix import describe_single_file, read_numbers
+from ordinate.experiment.dataset import USUAL_NAMES
+from ordinate.experiment.numeric_matrix import (
+    describe_cells,
+    describe_single_file,
+    list_further_cells,
+    read_numbers,
+)
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_number
 from ordinate.readers.number_spelling import WRITTEN_PATTERN, suggest_decimal
+from ordinate.render.estimates import format_count
+from ordinate.summaries.tabulation import check_missing_policy
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
 COLUMNS_SHOWN = 5  # names that an error lists
-ADVICE = "Nothing is filled in: mend the row, or leave out the row or the column."
+ADVICE = (
+    "Nothing is filled in: mend the cells, leave out their rows with missing='drop' (--missing "
+    "drop), or leave out the columns."
+)
+RowPolicy = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,9 @@ class NumericTable:
 
     A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
     numbers, such as dates, too; `few` those of which fewer than half of the cells are numbers;
-    `labels` a column that was named as such.
+    `ids` columns that are called as ids are, unless they were named; `labels` a column that was
+    named as such. `rows` are those of the file that are there, from 1, and `dropped` says which
+    are not.
     """
 
     names: tuple[str, ...]
@@ -37,6 +51,9 @@ class NumericTable:
     few: tuple[str, ...]
     labels: NDArray[Any] | None
     path: str
+    ids: tuple[str, ...]
+    rows: NDArray[np.intp]
+    dropped: str = ""
 
 
 def read_numeric_table(
@@ -44,6 +61,7 @@ def read_numeric_table(
     names: Sequence[str] | None = None,
     *,
     label: str | None = None,
+    missing: RowPolicy = "error",
     most_cells: int = MOST_CELLS,
     columns_per_query: int = COLUMNS_PER_QUERY,
     **files: Any,
@@ -51,13 +69,16 @@ def read_numeric_table(
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
     Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
-    none is an error, with its row. A column of numbers such as 3,1 or 1,234.5 or 3.1% is an error,
-    too, unless `files` say how they are written: it is neither guessed what they mean, nor is the
-    column left out without a word.
+    none is an error, with its row, or by `missing` its row is dropped. A column of numbers such as
+    3,1 or 1,234.5 or 3.1% is an error, too, unless `files` say how they are written: it is neither
+    guessed what they mean, nor is the column left out without a word.
     """
+    check_missing_policy(missing, RowPolicy)
     with open_sources(FileOptions(**files)) as reader:
         source = describe_single_file(reader, path)
-        named = [c for c in source.columns if c != label] if names is None else list(names)
+        ids = [c for c in source.columns if names is None and c != label and is_id_name(c)]
+        free = [c for c in source.columns if c != label and c not in ids]
+        named = free if names is None else list(names)
         n = source.count_rows()
         if n * len(named) > most_cells:
             raise BadInput(
@@ -69,11 +90,46 @@ def read_numeric_table(
         table.refuse_written_numbers(named=names is not None)
         if names is not None:
             table.refuse_texts()
-        matrix = table.read_matrix()
-        labels = None if label is None else table.read_group_labels(label)
-        return NumericTable(
-            tuple(table.numbers), matrix, tuple(table.texts), tuple(table.few), labels, source.name
+        matrix = table.read_matrix(missing)
+        labels = None if label is None else table.read_group_labels(label, missing)
+        found = NumericTable(
+            names=tuple(table.numbers),
+            matrix=matrix,
+            texts=tuple(table.texts),
+            few=tuple(table.few),
+            labels=labels,
+            path=source.name,
+            ids=tuple(ids),
+            rows=np.arange(1, n + 1),
         )
+        return found if missing == "error" else _drop_rows(found, label)
+
+
+def is_id_name(name: str) -> bool:
+    """Tell whether a column is called as columns of ids are."""
+    return name.strip().lower() in USUAL_NAMES["id"]
+
+
+def _drop_rows(table: NumericTable, label: str | None) -> NumericTable:
+    """Return the table without the rows in which a number or the group is missing, and say so."""
+    odd, names = ~np.isfinite(table.matrix), [*table.names]
+    if table.labels is not None:
+        odd = np.column_stack([odd, [one is None for one in table.labels]])
+        names.append(str(label))
+    whole = ~odd.any(axis=1)
+    if whole.all():
+        return table
+    dropped = (
+        f"Left out: {np.sum(~whole):,} of {format_count(len(odd), 'row')}, for cells that are "
+        f"empty or no finite numbers: {describe_cells(odd, names)}."
+    )
+    return replace(
+        table,
+        matrix=table.matrix[whole],
+        labels=None if table.labels is None else table.labels[whole],
+        rows=table.rows[whole],
+        dropped=dropped,
+    )
 
 
 class _NumericTableReader:
@@ -141,23 +197,28 @@ class _NumericTableReader:
             if name not in self.numbers:
                 raise BadInput(f"{problem}. Leave it out, or turn it into numbers first.")
 
-    def read_matrix(self) -> NDArray[np.float64]:
+    def read_matrix(self, missing: RowPolicy) -> NDArray[np.float64]:
         """Return the columns of numbers."""
         try:
-            step = self.columns_per_query
-            return read_numbers(self.source, self.numbers, columns_per_query=step)
+            return read_numbers(
+                self.source,
+                self.numbers,
+                columns_per_query=self.columns_per_query,
+                finite=missing == "error",
+            )
         except BadValues as problem:
             raise BadValues(f"{problem} {ADVICE}") from None
 
-    def read_group_labels(self, name: str) -> NDArray[Any]:
+    def read_group_labels(self, name: str, missing: RowPolicy) -> NDArray[Any]:
         """Return a column of which each cell has a label."""
         labels = read_labels([self.source], name)
-        for row, label in enumerate(labels, start=1):
-            if label is None:
-                raise BadValues(
-                    f"{self.source.name}: the cell in row {row} of column {shorten(name)} is "
-                    "empty, and each row belongs to a group. Fill it in."
-                )
+        empty = np.array([[label is None] for label in labels], bool).reshape(-1, 1)
+        if missing == "error" and empty.any():
+            raise BadValues(
+                f"{self.source.name}: the cell in row {int(np.argmax(empty)) + 1} of column "
+                f"{shorten(name)} is empty, and each row belongs to a group."
+                f"{list_further_cells(empty, [name])} {ADVICE}"
+            )
         return labels
 
 

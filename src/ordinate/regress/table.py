@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,25 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
 from ordinate.experiment.frame_files import write_frame
+from ordinate.experiment.numeric_matrix import list_further_cells, read_column_names
 from ordinate.models.target_scaling import is_constant
-from ordinate.regress.numeric_table import read_numeric_table
+from ordinate.readers.columns import FileOptions
+from ordinate.readers.item_columns import read_columns
+from ordinate.regress.numeric_table import (
+    NumericTable,
+    RowPolicy,
+    is_id_name,
+    read_numeric_table,
+)
+from ordinate.render.estimates import format_count
 
 Floats = NDArray[np.float64]
 
 FEWEST_ROWS = 10  # rows: with fewer, training, validation and test are nothing to speak of
 FEW_ROWS = 50  # rows: with fewer, a test says little
 SHOWN_NAMES = 5  # names that a note lists
+MOST_NAMES = 100  # names of what is a feature and what is not
+INDEX_NAME = re.compile(r"|unnamed: 0|column0+|index|row|row_?(id|number)|nr", re.IGNORECASE)
 SAME_TOLERANCE = 1e-12  # 1 - |correlation| of a column that is the target in another unit
 DERIVED_TOLERANCE = (
     1e-5  # 1 - |rank correlation| of a column that may be made of the target: its log, rounded
@@ -55,6 +68,12 @@ class Table:
             raise BadInput(f"There is no column {shorten(name)} among {known}.")
         return self.features[:, self.names.index(name)]
 
+    def describe_columns(self) -> list[str]:
+        """Return what is predicted from what, and what is to be known of the other columns."""
+        features = format_count(len(self.names), "feature")
+        names = _format_names(self.names, MOST_NAMES)
+        return [f"{self.target_name!r} is predicted from {features}: {names}.", *self.notes]
+
     def fingerprint_without_targets(self, but: NDArray[np.intp]) -> str:
         """Return the fingerprint of the table with the targets of these rows alone."""
         return _compute_fingerprint(
@@ -68,6 +87,7 @@ def load_table(
     *,
     features: Sequence[str] | None = None,
     group_column: str | None = None,
+    missing: RowPolicy = "error",
     **files: Any,
 ) -> Table:
     """Return a table as it is, or that of a file or a data frame (pandas, Polars, Arrow).
@@ -83,12 +103,18 @@ def load_table(
         return data
     if target is None:
         raise BadInput("Which column is to be predicted? Name it: target.")
-    if not isinstance(data, str | Path):
-        with write_frame(data) as path:
-            return replace(
-                read_table(str(path), target, features=features, group=group_column), path=None
-            )
-    return read_table(str(data), target, features=features, group=group_column, **files)
+    read = partial(
+        read_table,
+        target=target,
+        features=features,
+        group=group_column,
+        missing=missing,
+        **files,
+    )
+    if isinstance(data, str | Path):
+        return read(str(data))
+    with write_frame(data) as path:
+        return replace(read(str(path)), path=None)
 
 
 def read_table(
@@ -97,9 +123,13 @@ def read_table(
     *,
     features: Sequence[str] | None = None,
     group: str | None = None,
+    missing: RowPolicy = "error",
     **files: Any,
 ) -> Table:
     """Read a table from CSV or Parquet; features are all columns of numbers, unless named.
+
+    Columns that are called as ids are, or number the rows, are none. Rows with a cell that is
+    empty or no finite number are refused, or dropped where `missing` says so, and counted.
 
     >>> from ordinate.examples import locate_example
     >>> table = read_table(str(locate_example("densities")), "density", group="substance")
@@ -107,22 +137,34 @@ def read_table(
     (('carbons', 'temperature', 'pressure'), 600)
     """
     _check_names(target, features, group)
-    chosen = None if features is None else [*features, target]
-    found = read_numeric_table(path, chosen, label=group, **files)
+    read = partial(
+        read_numeric_table,
+        path,
+        label=group,
+        missing=missing,
+        **files,
+    )
+    found = read(None if features is None else [*features, target])
     if target not in found.names:  # no numbers, or not there at all, which this says
-        read_numeric_table(path, [target], label=group, **files)
-    notes = []
-    if found.texts:
-        notes.append(f"Left out, for they hold no numbers: {_format_names(found.texts)}.")
-    if found.few:
-        notes.append(
-            f"Left out, for fewer than half of their cells are numbers: {_format_names(found.few)}."
-        )
-    where = found.names.index(target)
+        read([target])
+    numbered = () if features is not None else _name_row_numbers(found)
+    left_out = {
+        "they name the rows": (*found.ids, *numbered),
+        "they hold no numbers": found.texts,
+        "fewer than half of their cells are numbers": found.few,
+    }
+    notes = [
+        f"Left out, for {why}: {_format_names(some, MOST_NAMES)}."
+        for why, some in left_out.items()
+        if some
+    ]
+    if found.dropped:
+        notes.append(f"{found.dropped} Rows are numbered as they are left.")
+    kept = [k for k, name in enumerate(found.names) if name not in {target, *numbered}]
     return make_table(
-        np.delete(found.matrix, where, axis=1),
-        found.matrix[:, where],
-        names=[name for name in found.names if name != target],
+        found.matrix[:, kept],
+        found.matrix[:, found.names.index(target)],
+        names=[found.names[k] for k in kept],
         target_name=target,
         groups=found.labels,
         path=found.path,
@@ -130,12 +172,56 @@ def read_table(
     )
 
 
-def read_features(data: Any, names: Sequence[str], **files: Any) -> Floats:
-    """Return the features [N, d] of rows to predict, of a file or a data frame, in this order."""
+def _name_row_numbers(table: NumericTable) -> tuple[str, ...]:
+    """Return the columns that number the rows from 0 or 1, by what such columns are called."""
+    return tuple(
+        name
+        for name, column in zip(table.names, table.matrix.T, strict=True)
+        if INDEX_NAME.fullmatch(name.strip())
+        and any(np.array_equal(column, table.rows - first) for first in (0, 1))
+    )
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Rows to predict: their features [N, d], where they stand in their file, and what is kept.
+
+    `kept` are columns that go with the predictions as they are: ids, and targets.
+    """
+
+    features: Floats
+    rows: NDArray[np.intp]
+    kept: dict[str, NDArray[Any]]
+    notes: tuple[str, ...] = ()
+
+
+def read_new_rows(
+    data: Any,
+    names: Sequence[str],
+    target: str,
+    *,
+    id_column: str | None = None,
+    missing: RowPolicy = "error",
+    **files: Any,
+) -> NewRows:
+    """Return rows to predict, of a file or a data frame, with features in the order of the names.
+
+    Ids are recognised by the name of their column, unless it is named; a target is kept where the
+    data have one.
+    """
     if not isinstance(data, str | Path):
-        with write_frame(data) as path:
-            return read_features(path, names)
-    return read_numeric_table(str(data), list(names), **files).matrix
+        with write_frame(data) as frame:
+            return read_new_rows(frame, names, target, id_column=id_column, missing=missing)
+    path, how = str(data), FileOptions(**files)
+    found = read_numeric_table(path, list(names), missing=missing, **files)
+    columns = read_column_names(path, **files)
+    ids = [id_column] if id_column else [name for name in columns if is_id_name(name)][:1]
+    targets = [target] if target in columns and target not in ids else []
+    further = read_columns([path], targets, how, labels=ids)
+    kept = further.labels | {name: np.asarray(further[name]) for name in targets}
+    notes = (found.dropped,) if found.dropped else ()
+    rows = {name: column[found.rows - 1] for name, column in kept.items()}
+    return NewRows(found.matrix, found.rows, rows, notes)
 
 
 def make_table(
@@ -204,10 +290,11 @@ def _check_arrays(x: Floats, y: Floats, names: Sequence[str], target: str, where
     for name, column in zip((*names, target), (*x.T, y), strict=True):
         odd = np.flatnonzero(~np.isfinite(column))
         if len(odd):
+            further = list_further_cells(~np.isfinite(np.column_stack([x, y])), (*names, target))
             raise BadValues(
                 f"{where}: the cell in row {odd[0] + 1} of column {shorten(name)} is "
-                f"{column[odd[0]]}, which is no finite number. Nothing is filled in: mend the row, "
-                "or leave out the row or the column."
+                f"{column[odd[0]]}, which is no finite number.{further} Nothing is filled in: mend "
+                "the cells, or leave out the rows or the columns."
             )
     if (y == y[0]).all():
         raise BadValues(
@@ -275,9 +362,9 @@ def _compute_ranks(column: Floats) -> Floats:
     return (np.cumsum(counts) - (counts - 1) / 2)[own.reshape(-1)]
 
 
-def _format_names(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN_NAMES
-    return ", ".join(map(shorten, names[:SHOWN_NAMES])) + (f" and {more} more" if more > 0 else "")
+def _format_names(names: Sequence[str], most: int = SHOWN_NAMES) -> str:
+    more = len(names) - most
+    return ", ".join(map(shorten, names[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def _compute_fingerprint(

@@ -1,10 +1,10 @@
 """Saved regression models: read with care, and asked for predictions with their intervals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from ordinate.postprocess.conformal_sets import check_alpha
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
+from ordinate.regress.numeric_table import RowPolicy
 from ordinate.regress.prediction_intervals import (
     IntervalCalibration,
     compute_spread,
     load_calibration,
 )
-from ordinate.regress.table import read_features
+from ordinate.regress.table import read_new_rows
 from ordinate.search.prediction_table import PredictionTable
 from ordinate.search.saved_models import (
     DESCRIPTION_FILE,
@@ -47,7 +48,11 @@ SHOWN_FEATURES = 5  # features that a note lists
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions(PredictionTable):
-    """Predictions with their intervals, row by row; `spread` is how far members lie apart."""
+    """Predictions with their intervals, row by row; `spread` is how far members lie apart.
+
+    `places` are the rows of the data that they are of, from 1; `kept` are columns of ids, and of
+    targets where there are some.
+    """
 
     values: Floats
     lower: Floats
@@ -55,15 +60,18 @@ class Predictions(PredictionTable):
     spread: Floats | None
     alpha: float
     notes: tuple[str, ...] = ()
+    places: NDArray[np.intp] | None = None
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of a file of predictions."""
-        found = {"row": np.arange(1, len(self) + 1), "prediction": self.values}
-        found |= {"lower": self.lower, "upper": self.upper}
-        return found if self.spread is None else found | {"spread": self.spread}
+        rows = np.arange(1, len(self) + 1) if self.places is None else self.places
+        found = {"prediction": self.values, "lower": self.lower, "upper": self.upper}
+        found |= {} if self.spread is None else {"spread": self.spread}
+        return {"row": rows} | dict(self.kept) | found
 
 
 def _describe_rows(where: NDArray[np.bool_]) -> str:
@@ -84,6 +92,11 @@ class RegressionModel:
     def features(self) -> tuple[str, ...]:
         """The names of the columns that it needs, in their order."""
         return tuple(self.config["features"])
+
+    @property
+    def target(self) -> str:
+        """The name of the column that it predicts."""
+        return str(self.config["target"])
 
     @property
     def unit(self) -> str | None:
@@ -119,6 +132,36 @@ class RegressionModel:
             *self._describe_far_rows(away),
         )
         return Predictions(values, band.lower, band.upper, spread, level, notes)
+
+    def predict_table(
+        self,
+        data: Any,
+        alpha: float | None = None,
+        *,
+        id_column: str | None = None,
+        missing: RowPolicy = "error",
+        **files: Any,
+    ) -> Predictions:
+        """Predict the rows of a file or a data frame; ids and targets stay beside them.
+
+        `files` say how a text file is written, as decimal="," does, or which sheet it is.
+        """
+        rows = read_new_rows(
+            data,
+            self.features,
+            self.target,
+            id_column=id_column,
+            missing=missing,
+            **files,
+        )
+        if twice := {"row", "prediction", "lower", "upper", "spread"} & rows.kept.keys():
+            raise BadInput(
+                f"The column {shorten(min(twice))} is called as one of the predictions is, and "
+                "both would stand in one table. Rename it."
+            )
+        found = self.predict(rows.features, alpha)
+        notes = (*rows.notes, *found.notes)
+        return replace(found, notes=notes, places=rows.rows, kept=rows.kept)
 
     def _check_finite(self, x: Floats) -> None:
         """Refuse what no training row had: where it goes in a tree, say, is arbitrary."""
@@ -222,13 +265,13 @@ def predict_regression(
     *,
     model: str | None = None,
     alpha: float | None = None,
-    decimal: Literal[",", "."] | None = None,
-    sheet: str | None = None,
+    **options: Any,
 ) -> Predictions:
     """Predict the rows of a file or a data frame with a saved model: the latest winner, or another.
 
     `model` is its name, or how that alone begins. Intervals leave out a share `alpha` of targets.
-    A text file may have numbers with a `decimal` comma, and a spreadsheet has a `sheet`.
+    `options` are those of `RegressionModel.predict_table`: `id_column`, `missing`, and how a text
+    file is written.
 
     >>> from ordinate.examples import locate_example
     >>> from ordinate.regress import tune_regression
@@ -241,8 +284,7 @@ def predict_regression(
     if alpha is not None:
         check_alpha(alpha)
     home = folder.folder if isinstance(folder, TuningResult) else folder
-    tuned = load_regression_model(home, model)
-    return tuned.predict(read_features(data, tuned.features, decimal=decimal, sheet=sheet), alpha)
+    return load_regression_model(home, model).predict_table(data, alpha, **options)
 
 
 def load_regression_model(root: Path | str, name: str | None = None) -> RegressionModel:

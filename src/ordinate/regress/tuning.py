@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.workers import WorkerPool
+from ordinate.regress.numeric_table import RowPolicy
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
 from ordinate.regress.table import Table, load_table
@@ -18,6 +19,8 @@ from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget
 from ordinate.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
 from ordinate.search.tuning_result import TuningResult
+
+COLUMNS = "columns"  # the stage of progress whose note names the features, before work starts
 
 
 def tune_table(
@@ -48,6 +51,7 @@ def tune_regression(
     unit: str | None = None,
     features: Sequence[str] | None = None,
     group_column: str | None = None,
+    missing: RowPolicy = "error",
     folder: Path | str | None = None,
     split: Split | None = None,
     settings: Settings | None = None,
@@ -58,8 +62,9 @@ def tune_regression(
 ) -> TuningResult:
     """Find the best regression model of a table: a file, a data frame, or a `Table`.
 
-    `target` is the column to predict; a text file may have numbers with a `decimal` comma, and a
-    spreadsheet has a `sheet`. `options` are the settings of `ordinate.regress.Settings`.
+    `target` is the column to predict; rows with a missing number are refused, or dropped where
+    `missing` says so; a text file may have numbers with a `decimal` comma, and a spreadsheet has a
+    `sheet`. `options` are the settings of `ordinate.regress.Settings`.
     Models and results are saved in `folder`; without one, in a temporary folder, `result.folder`,
     that goes with the result.
 
@@ -72,7 +77,7 @@ def tune_regression(
     """
     chosen = Settings.of(settings, options)
     named: dict[str, Any] = {"features": features, "group_column": group_column}
-    table = load_table(data, target, **named, decimal=decimal, sheet=sheet)
+    table = load_table(data, target, **named, missing=missing, decimal=decimal, sheet=sheet)
     with keep_or_make_folder(folder) as (root, keep):
         result = tune_table(table, root, chosen, split=split, unit=unit, progress=progress)
         return keep(result)
@@ -91,7 +96,7 @@ def plan_table(
     parts = split_rows(table, split, settings)
     task = _make_task(table, Path(root), settings, parts, unit, WorkerPool(1))
     tests = [name for name, rows in task.split.parts.items() if name == "test" and len(rows)]
-    return plan_search(task, task.summarize_table(), tests)
+    return plan_search(task, task.summarize_table(), tests, table.describe_columns())
 
 
 @contextmanager
@@ -110,7 +115,9 @@ def _open_task(
         raise BadOutput(f"{shorten(str(root))} is an experiment with texts. Name another folder.")
     with open_workers(root, settings, origin.command, "tune_regression") as workers:
         task = _make_task(table, root, settings, parts, unit, workers)
-        yield replace(task, budget=budget, progress=progress or ignore_progress)
+        report = progress or ignore_progress
+        report(COLUMNS, 0.0, "\n".join(table.describe_columns()))
+        yield replace(task, budget=budget, progress=report)
 
 
 def _make_task(

@@ -325,7 +325,8 @@ def build_studies_grid(results: Mapping[str, Any]) -> Grid:
         )
         for (name, one, counts), of in zip(best, errors, strict=True)
     ]
-    header = ("model", name_value(results), *map(FURTHER_ERRORS.get, further), *TRIAL_STATES)
+    titles = (FURTHER_ERRORS[error] for error in further)
+    header = ("model", name_value(results), *titles, *TRIAL_STATES)
     title = "Studies: the best trial of each, on held-out items"
     return Grid(title, header, tuple(rows), optional=("pruned", "failed") if further else ())
 

@@ -20,6 +20,7 @@ class DryRun(Result):
     inputs: tuple[Record, ...]
     tests: tuple[str, ...]
     folds: int
+    notes: tuple[str, ...] = ()  # on the columns of a table
 
     @property
     def searched_inputs(self) -> int:
@@ -54,6 +55,7 @@ class DryRun(Result):
             "sets": list(self.inputs),
             "tests": list(self.tests),
             "fits": self.fits,
+            "notes": list(self.notes),
         }
 
     def rows(self) -> list[Record]:
@@ -79,10 +81,13 @@ class DryRun(Result):
             f"Plan: tune for {self.metric}",
             (Grid("Inputs", header, rows), models, tests),
             verdict,
+            self.notes,
         )
 
 
-def plan_search(task: Task, source: Any, tests: Sequence[str]) -> DryRun:
+def plan_search(task: Task, source: Any, tests: Sequence[str], notes: Sequence[str] = ()) -> DryRun:
     """Say what a search would do."""
     inputs = tuple(task.describe_input(name) for name in task.inputs)
-    return DryRun(task.metric, task.settings, source, inputs, tuple(tests), len(task.folds))
+    return DryRun(
+        task.metric, task.settings, source, inputs, tuple(tests), len(task.folds), tuple(notes)
+    )
