@@ -293,7 +293,7 @@ class Dialect:
         """Return a constant: a number as it stands, and what stands for any other value.
 
         >>> parameters = Parameters()
-        >>> dialect = replace(POSTGRES, bind=parameters.bind)
+        >>> dialect = Dialect(bind=parameters.bind)
         >>> [dialect.write_constant(x) for x in (1, "'); drop table items; --")], parameters
         (['1', '$1'], ["'); drop table items; --"])
         """
