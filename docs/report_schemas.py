@@ -690,6 +690,7 @@ REPORTS: dict[str, Parts] = {
                 "output": or_null(TEXT),
                 "shares": by_name(NUMBERS),
                 "mean_set_size": MEASURED,
+                "evaluation": or_null(OPEN_RECORD),
                 "notes": TEXTS,
             }
         ),

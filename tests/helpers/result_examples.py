@@ -77,6 +77,7 @@ MAKERS = {
         error_attribution="mae",
         second_rater=SYSTEMS["mixed"],
         probabilities=ROWS,
+        columns="scale",
     ),
     "case averages": lambda: ordinate.evaluate_cases(
         name_levels(GOLD),
@@ -87,9 +88,9 @@ MAKERS = {
     "comparison": lambda: ordinate.compare(
         name_levels(GOLD), SYSTEMS, SCALE, metrics="mae,accuracy", resamples=200
     ),
-    "calibration": lambda: Calibration.of(name_levels(GOLD), ROWS, scale=SCALE),
+    "calibration": lambda: Calibration.of(name_levels(GOLD), ROWS, scale=SCALE, columns="scale"),
     "recalibration": lambda: ordinate.RecalibrationEvaluation.of(
-        name_levels(GOLD), ROWS, (ROWS + 1 / 3) / 2, scale=SCALE
+        name_levels(GOLD), ROWS, (ROWS + 1 / 3) / 2, scale=SCALE, columns="scale"
     ),
     "regression": lambda: ordinate.evaluate_regression(
         TARGETS, MODELS[TAG], unit=TAG, by=[TAG, "other"] * 30, lower=TARGETS - 1, upper=TARGETS + 1

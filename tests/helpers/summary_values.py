@@ -81,7 +81,9 @@ def _reliability(rows: Rows, weights: Weights, parts: ReliabilityParts = PARTS) 
     gold, *_ = _columns(rows)
     sizes = 1.0 + np.array(rows) % 7
     probabilities = sizes / sizes.sum(axis=1, keepdims=True)
-    return Reliability.of(_labels(gold), probabilities, SCALE, parts, weights=weights)
+    return Reliability.of(
+        _labels(gold), probabilities, SCALE, parts, columns="scale", weights=weights
+    )
 
 
 class Sample(NamedTuple):

@@ -56,7 +56,9 @@ def test_regression_and_probabilities_have_metrics_too():
     assert_metric(result, "rmse", at_most=2)
     assert_metric(result, "interval_coverage", at_least=0.5)
     rows = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.1, 0.8, 0.1]] * 25
-    both = ordinate.evaluate(GOLD, PREDICTED, LEVELS, probabilities=rows, metrics="mae,brier")
+    both = ordinate.evaluate(
+        GOLD, PREDICTED, LEVELS, probabilities=rows, columns="scale", metrics="mae,brier"
+    )
     assert_metric(both, "brier", at_most=0.5)
 
 

@@ -71,7 +71,7 @@ def test_lightgbm_train_takes_positions_and_weights():
         train,
         5,
         valid_sets=[held],
-        feval=LightGBMMetric("mae", LEVELS),
+        feval=LightGBMMetric("mae", LEVELS, "scale"),
         callbacks=[lightgbm.record_evaluation(history)],
     )
     predicted = model.predict(X[HELD]).argmax(axis=1)
@@ -91,7 +91,7 @@ def test_lightgbm_of_two_classes_puts_out_one_column():
 
 @pytest.mark.parametrize(("metric", "best"), [("cem_ord", np.argmax), ("mae", np.argmin)])
 def test_xgboost_stops_in_the_direction_of_the_metric(metric, best):
-    measure = XGBoostMetric(metric, LEVELS)
+    measure = XGBoostMetric(metric, LEVELS, "scale")
     model = xgboost.XGBClassifier(
         n_estimators=8, n_jobs=1, eval_metric=measure, callbacks=[stop_early(measure, 2)]
     )
@@ -126,7 +126,7 @@ def test_xgboost_train_takes_weights():
         xgboost.DMatrix(X[FIT], CODES[FIT]),
         5,
         evals=[(held, "held")],
-        custom_metric=XGBoostMetric("mae", LEVELS),
+        custom_metric=XGBoostMetric("mae", LEVELS, "scale"),
         evals_result=history,
         verbose_eval=False,
     )
@@ -147,7 +147,7 @@ def test_xgboost_train_takes_weights():
 )
 def test_outputs_that_are_no_classes_of_the_scale_are_refused(target, outputs, message):
     with pytest.raises(BadInput, match=message):
-        LightGBMMetric("mae", LEVELS)(target, outputs)
+        LightGBMMetric("mae", LEVELS, "scale")(target, outputs)
 
 
 def test_classes_off_the_scale_are_refused():

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(2)
 def test_ignored_tokens_do_not_count():
     logits = np.eye(3)[[[0, 1, 2], [2, 2, 0]]]
     labels = np.array([[0, -100, 2], [2, 1, -100]])
-    found = make_compute_metrics("mae", LEVELS)(EvalPrediction(logits, labels))
+    found = make_compute_metrics("mae", LEVELS, classes="scale")(EvalPrediction(logits, labels))
     assert found == {"mae": 0.25}
 
 
@@ -26,10 +26,12 @@ def test_probabilities_are_the_softmax_of_logits_in_the_order_of_classes():
     found = make_compute_metrics("rps", LEVELS, classes=NAMES)((logits, labels))
     rows = torch.softmax(torch.from_numpy(logits), dim=1).numpy()[:, [1, 2, 0]]
     gold = [NAMES[label] for label in labels]
-    expected = ordinate.Calibration.of(gold, rows, scale=LEVELS, metrics="rps", interval=None)
+    expected = ordinate.Calibration.of(
+        gold, rows, scale=LEVELS, columns="scale", metrics="rps", interval=None
+    )
     assert found["rps"] == pytest.approx(expected.metrics["rps"].value)
 
 
 def test_a_model_of_numbers_is_refused():
     with pytest.raises(BadInput, match="a classifier with a logit for each level"):
-        make_compute_metrics("mae", LEVELS)((np.zeros(4), np.zeros(4)))
+        make_compute_metrics("mae", LEVELS, classes="scale")((np.zeros(4), np.zeros(4)))

@@ -37,7 +37,7 @@ def test_bias_counts_by_its_distance_from_0():
 
 def test_rows_of_probabilities_are_scored():
     rows = np.eye(3)[[0, 1, 1, 1]]
-    objective = Objective(lambda _: rows, GOLD, "brier", LEVELS)
+    objective = Objective(lambda _: rows, GOLD, "brier", LEVELS, columns="scale")
     assert objective(create_study("brier").ask()) == pytest.approx(0.5)  # 2 / 4
 
 

@@ -35,7 +35,7 @@ def curves(gold, rows, weights=None):
     scale = scale_of(len(rows[0]))
     labels = [scale.labels[g] for g in gold]
     return Reliability.of(
-        labels, rows, scale, ReliabilityParts(curves=True), weights=weights
+        labels, rows, scale, ReliabilityParts(curves=True), columns="scale", weights=weights
     ).curves
 
 

@@ -38,7 +38,7 @@ def summary(metrics, gold, rows, weights=None, scale=None, **options):
     for metric in metrics:
         wanted |= metric.required_parts
     labels = [scale.labels[g] for g in gold]
-    return Reliability.of(labels, rows, scale, wanted, weights=weights, **options)
+    return Reliability.of(labels, rows, scale, wanted, columns="scale", weights=weights, **options)
 
 
 def value(name, gold, rows, weights=None, scale=None):
@@ -225,7 +225,7 @@ def test_five_terms_sum_to_brier_and_rps(items, bins):
     wanted = ReliabilityParts(frozenset({("levels", bins), ("cumulative", bins)}), scores=True)
     scale = scale_of(len(rows[0]))
     labels = [scale.labels[g] for g in gold]
-    table = Reliability.of(labels, rows, scale, wanted, weights=weights)
+    table = Reliability.of(labels, rows, scale, wanted, columns="scale", weights=weights)
     for kind, name in (("levels", "brier"), ("cumulative", "rps_sum")):
         terms = decompose_score(table.bins[kind, bins])
         score = float(find_metric(name, Reliability)(table))
@@ -242,7 +242,7 @@ def test_calibrated_rows_have_little_reliability_and_sharp_ones_much_resolution(
     wanted = ReliabilityParts(frozenset({("levels", 10)}))
     labels = np.array(scale_of(6).labels)[gold]
     terms = decompose_score(
-        Reliability.of(labels, rows, scale_of(6), wanted).bins["levels", 10]
+        Reliability.of(labels, rows, scale_of(6), wanted, columns="scale").bins["levels", 10]
     ).sum(axis=-1)
     reliability, resolution, uncertainty, *_ = terms
     assert reliability < 0.005

@@ -582,9 +582,9 @@ def test_alpha_is_any_real_number(alpha):
     assert few.notes_[0].startswith("alpha=0.2 needs 4 items, and there were fewer: every level")
 
 
-def test_columns_without_names_are_doubted_where_labels_sort_otherwise():
+def test_columns_without_names_are_refused_where_labels_sort_otherwise():
     p, gold = [[0.6, 0.3, 0.1]] * 9, ["low"] * 6 + ["mid"] * 3
-    with pytest.warns(UserWarning, match="Columns without names were taken in the order"):
+    with pytest.raises(BadProbabilities, match="The columns of probabilities have no names"):
         OrdinalConformalSets(scale="low,mid,high").fit(p, gold)
     named = OrdinalConformalSets(scale="low,mid,high", columns=iter(["low", "mid", "high"])).fit(
         p, gold

@@ -29,10 +29,6 @@ from ordinate.postprocess.decoding_costs import (
 )
 from ordinate.summaries import ConfusionMatrix
 
-# Arrays are in the order of the scale here; what warns of another order is tested below.
-pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
-
-
 ITEM_SUMS = [
     "accuracy",
     "accuracy_within",
@@ -97,7 +93,9 @@ def test_weights_of_levels_make_other_answers_the_best():
 )
 def test_weights_that_are_none_are_refused(weights, error, said):
     with pytest.raises(error, match=said):
-        Decoder("macro_mae", THREE).fit(np.full((2, 3), 1 / 3), ["low", "mid"], weights)
+        Decoder("macro_mae", THREE, columns="scale").fit(
+            np.full((2, 3), 1 / 3), ["low", "mid"], weights
+        )
 
 
 # --- exact where it says so ----------------------------------------------------------------------
@@ -117,7 +115,7 @@ def expected_value(metric, scale, p, answered):
 @given(p=rows_of(4, most=3))
 def test_no_answers_have_a_better_expected_metric(expression, p):
     scale, metric = Scale.of("1..4"), find_metric(expression)
-    found = Decoder(expression, scale).fit().predict_positions(p)
+    found = Decoder(expression, scale, columns="scale").fit().predict_positions(p)
     for row in range(len(p)):
         merits = [metric.merit(expected_value(metric, scale, p[[row]], (a,))) for a in range(4)]
         assert merits[found[row]] == pytest.approx(max(merits), abs=1e-9)
@@ -127,7 +125,7 @@ def test_no_answers_have_a_better_expected_metric(expression, p):
 def test_the_best_of_all_labelings_is_that_of_every_row_alone(expression):
     scale, metric = Scale.of("1..4"), find_metric(expression)
     p, _ = simulated(3, 1, np.full(4, 0.25))
-    found = Decoder(metric, scale).fit().predict_positions(p)
+    found = Decoder(metric, scale, columns="scale").fit().predict_positions(p)
     merits = {
         answered: metric.merit(expected_value(metric, scale, p, answered))
         for answered in product(range(4), repeat=3)
@@ -160,7 +158,7 @@ def test_metrics_that_divide_by_gold_decide_by_the_shares_learned(expression):
     metric, scale = find_metric(expression), Scale.of("1..4")
     p, gold = simulated(300, 2, np.array([0.1, 0.5, 0.3, 0.1]))
     counts = np.bincount(gold, minlength=4)
-    decoder = Decoder(expression, scale).fit(p, gold + 1)
+    decoder = Decoder(expression, scale, columns="scale").fit(p, gold + 1)
     found = decoder.predict_positions(p)
     credit = compute_credits(metric, scale, counts.astype(float))
     worth = p @ credit
@@ -187,7 +185,7 @@ def test_no_answers_have_a_better_ratio_of_expectations(expression, p, gold):
         for answered in product(range(3), repeat=len(p))
     }
     least = min(ratios.values())
-    decoder = Decoder(expression, THREE)
+    decoder = Decoder(expression, THREE, columns="scale")
     if least >= 1.0 - 1e-9:
         with pytest.raises(BadOption, match="no better than chance"):
             decoder.fit(p, make_label_array(THREE)[gold])
@@ -205,7 +203,7 @@ def test_one_minus_the_ratio_is_the_metric_of_the_expected_table(expression):
     counts = np.rint(p.sum(axis=0)).astype(int)
     gold = np.repeat(np.arange(6), counts)[: len(p)]
     gold = np.concatenate([gold, np.full(len(p) - len(gold), 3)])
-    decoder = Decoder(expression, scale).fit(p, make_label_array(scale)[gold])
+    decoder = Decoder(expression, scale, columns="scale").fit(p, make_label_array(scale)[gold])
     answered = decoder.predict_positions(p)
     cells = np.stack([np.bincount(answered, p[:, k], 6) for k in range(6)])
     value = float(metric(ConfusionMatrix.from_counts(cells, scale)))
@@ -260,12 +258,16 @@ def test_a_search_over_many_rows_looks_at_some_and_says_so():
 
 
 def test_of_equal_answers_the_most_probable_is_given_and_then_the_lowest():
-    decoder = Decoder("accuracy_within", THREE).fit()
+    decoder = Decoder("accuracy_within", THREE, columns="scale").fit()
     assert decoder.predict([[0.2, 0.5, 0.3]]).tolist() == ["mid"]
-    within_two = Decoder("accuracy_within(n=2)", THREE).fit()  # every answer is right
+    within_two = Decoder(
+        "accuracy_within(n=2)", THREE, columns="scale"
+    ).fit()  # every answer is right
     rows = [[0.2, 0.3, 0.5], [0.4, 0.2, 0.4], [1 / 3, 1 / 3, 1 / 3]]
     assert within_two.predict(rows).tolist() == ["high", "low", "low"]
-    assert Decoder("mae", THREE).fit().predict([[0.5, 0.0, 0.5]]).tolist() == ["low"]
+    assert Decoder("mae", THREE, columns="scale").fit().predict([[0.5, 0.0, 0.5]]).tolist() == [
+        "low"
+    ]
 
 
 def test_accuracy_is_argmax():
@@ -285,8 +287,8 @@ def test_the_median_and_the_rounded_mean_are_what_mae_and_mse_ask_for():
 def test_declared_positions_count():
     far = Scale(["low", "mid", "high"], positions=[0, 1, 10])
     row = [[0.5, 0.05, 0.45]]
-    assert Decoder("mse", far).fit().predict(row).tolist() == ["mid"]
-    assert Decoder("mae", far).fit().predict([[0.6, 0.0, 0.4]]).tolist() == ["low"]
+    assert Decoder("mse", far, columns="scale").fit().predict(row).tolist() == ["mid"]
+    assert Decoder("mae", far, columns="scale").fit().predict([[0.6, 0.0, 0.4]]).tolist() == ["low"]
     assert find_fixed_credits(find_metric("mae"), far)[0].tolist() == pytest.approx([0, -1, -10])
 
 
@@ -347,7 +349,7 @@ def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
     five = Scale.of("0..4")
     names = ["min_sensitivity", "max_mae"]
     bases = [compute_credits(find_metric(name), five, np.ones(5)) for name in ("accuracy", "mae")]
-    gains = [Decoder(name, five).fit(p, gold).gain_ for name in names]
+    gains = [Decoder(name, five, columns="scale").fit(p, gold).gain_ for name in names]
     gains += [levelled(p, credit) for credit in bases]
     cells = [compute_expected_matrix(p, choose_levels(p, gain)) for gain in gains]
     for place, name in enumerate(names):

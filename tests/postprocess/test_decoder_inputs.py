@@ -26,10 +26,6 @@ from ordinate.postprocess.decoding_costs import (
     minimise_cost_ratio,
 )
 
-# Arrays are in the order of the scale here; what warns of another order is tested below.
-pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
-
-
 # --- class weights and shares --------------------------------------------------------------------
 
 
@@ -64,7 +60,9 @@ def test_balanced_weights_are_one_over_the_shares_of_gold():
 
 def test_balanced_weights_leave_a_level_that_gold_lacks_at_nothing():
     p = np.array([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.0, 0.0, 1.0]])
-    decoder = Decoder("accuracy", THREE, class_weights="balanced").fit(p, ["low", "mid", "mid"])
+    decoder = Decoder("accuracy", THREE, class_weights="balanced", columns="scale").fit(
+        p, ["low", "mid", "mid"]
+    )
     assert decoder.predict(p).tolist() == ["mid", "mid", "high"]
 
 
@@ -121,7 +119,7 @@ def test_a_level_that_gold_lacks_does_no_harm(expression):
 
 def test_a_level_that_gold_lacks_is_still_an_answer_where_shares_play_no_part():
     p = [[0.0, 0.1, 0.9], [0.9, 0.1, 0.0], [0.1, 0.9, 0.0]]
-    decoder = Decoder("mae", THREE).fit(p, ["mid", "low", "mid"])
+    decoder = Decoder("mae", THREE, columns="scale").fit(p, ["mid", "low", "mid"])
     assert decoder.predict(p).tolist() == ["high", "low", "mid"]
 
 
@@ -153,7 +151,11 @@ def test_columns_are_found_by_name():
     ],
 )
 def test_predictions_are_labels_of_the_scale(labels, kind):
-    found = Decoder("mae", Scale(labels)).fit().predict([[0.1, 0.8, 0.1], [0.0, 0.0, 1.0]])
+    found = (
+        Decoder("mae", Scale(labels), columns="scale")
+        .fit()
+        .predict([[0.1, 0.8, 0.1], [0.0, 0.0, 1.0]])
+    )
     assert found.dtype.kind == kind
     assert found.tolist() == [labels[1], labels[2]]
 
@@ -176,8 +178,10 @@ def test_a_cost_matrix_of_ones_own_is_a_metric_too():
 def test_rows_that_nearly_sum_to_one_are_taken_where_asked_for():
     row = [[0.2, 0.5, 0.305]]
     with pytest.raises(BadProbabilities, match=r"sum to 1\.005"):
-        Decoder("mae", THREE).fit().predict(row)
-    assert Decoder("mae", THREE, renormalize=True).fit().predict(row).tolist() == ["mid"]
+        Decoder("mae", THREE, columns="scale").fit().predict(row)
+    assert Decoder("mae", THREE, renormalize=True, columns="scale").fit().predict(row).tolist() == [
+        "mid"
+    ]
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -214,31 +218,42 @@ def test_probabilities_that_say_nothing_are_refused_for_kappas():
 def test_a_kappa_that_is_not_above_zero_on_the_items_is_noted():
     p = np.tile([0.5, 0.2, 0.3], (60, 1))
     gold = ["low", "mid", "high"] * 20
-    notes = Decoder("quadratic_kappa", THREE).fit(p, gold).notes_
+    notes = Decoder("quadratic_kappa", THREE, columns="scale").fit(p, gold).notes_
     assert any("is not above 0 on the items fitted on" in note for note in notes)
 
 
 def test_gold_of_one_level_is_refused_for_kappas():
     p = [[0.8, 0.1, 0.1]] * 5
     with pytest.raises(BadOption, match="gold has one level only"):
-        Decoder("linear_kappa", THREE).fit(p, ["low"] * 5)
+        Decoder("linear_kappa", THREE, columns="scale").fit(p, ["low"] * 5)
     with pytest.raises(BadOption, match="cem_nom cannot be decoded: it is undefined here"):
-        Decoder("cem_nom", THREE).fit(p, ["low"] * 5)
+        Decoder("cem_nom", THREE, columns="scale").fit(p, ["low"] * 5)
 
 
 @pytest.mark.parametrize(
     ("decoder", "message"),
     [
-        (Decoder(scale=THREE), "Say what to decode for"),
-        (Decoder("mae", cost=COSTS, scale=THREE), "Say what to decode for"),
-        (Decoder(cost=COSTS, scale=THREE), "matrix must be 3 x 3"),
-        (Decoder("mae", THREE, class_weights="heavy"), "'heavy' are no weights"),
-        (Decoder("mae", THREE, class_weights=[1, 2]), r"\[1, 2\] are no weights for low < mid"),
-        (Decoder("mae", THREE, class_weights=[1, 0, 2]), "are no weights"),
-        (Decoder("mae", THREE, class_weights=["a", 0, 2]), "are no weights"),
-        (Decoder("mae", THREE, class_weights={"low": 1, "mid": 2}), "no class weight for 'high'"),
+        (Decoder(scale=THREE, columns="scale"), "Say what to decode for"),
+        (Decoder("mae", cost=COSTS, scale=THREE, columns="scale"), "Say what to decode for"),
+        (Decoder(cost=COSTS, scale=THREE, columns="scale"), "matrix must be 3 x 3"),
+        (Decoder("mae", THREE, class_weights="heavy", columns="scale"), "'heavy' are no weights"),
         (
-            Decoder("mae", THREE, class_weights={"low": 1, "mid": 2, "high": 1, "top": 1}),
+            Decoder("mae", THREE, class_weights=[1, 2], columns="scale"),
+            r"\[1, 2\] are no weights for low < mid",
+        ),
+        (Decoder("mae", THREE, class_weights=[1, 0, 2], columns="scale"), "are no weights"),
+        (Decoder("mae", THREE, class_weights=["a", 0, 2], columns="scale"), "are no weights"),
+        (
+            Decoder("mae", THREE, class_weights={"low": 1, "mid": 2}, columns="scale"),
+            "no class weight for 'high'",
+        ),
+        (
+            Decoder(
+                "mae",
+                THREE,
+                class_weights={"low": 1, "mid": 2, "high": 1, "top": 1},
+                columns="scale",
+            ),
             "class weight for 'top', which is not on low < mid < high",
         ),
     ],
@@ -250,27 +265,27 @@ def test_bad_options_are_refused(decoder, message):
 
 def test_gold_is_asked_for_where_it_decides():
     with pytest.raises(BadOption, match="cem_ord is learned from probabilities and gold labels"):
-        Decoder("cem_ord", THREE).fit([[0.2, 0.5, 0.3]])
+        Decoder("cem_ord", THREE, columns="scale").fit([[0.2, 0.5, 0.3]])
     with pytest.raises(BadOption, match="one over the shares of gold: pass gold"):
-        Decoder("mae", THREE, class_weights="balanced").fit()
+        Decoder("mae", THREE, class_weights="balanced", columns="scale").fit()
     with pytest.raises(UnknownMetric, match="There is no metric 'quadratic_kapa'"):
-        Decoder("quadratic_kapa", THREE).fit()
+        Decoder("quadratic_kapa", THREE, columns="scale").fit()
 
 
 def test_bad_items_are_refused():
     row = [[0.2, 0.5, 0.3]]
     with pytest.raises(UnequalLengths, match="2 gold labels and 1 rows of probabilities"):
-        Decoder("mae", THREE).fit(row, ["low", "mid"])
+        Decoder("mae", THREE, columns="scale").fit(row, ["low", "mid"])
     with pytest.raises(MissingLabels, match=r"1 of 2 gold labels are missing \(row 2\)"):
-        Decoder("mae", THREE).fit(row * 2, ["low", None])
+        Decoder("mae", THREE, columns="scale").fit(row * 2, ["low", None])
     with pytest.raises(NoItems, match="no items to learn decoding from"):
-        Decoder("mae", THREE).fit(np.empty((0, 3)), [])
+        Decoder("mae", THREE, columns="scale").fit(np.empty((0, 3)), [])
     with pytest.raises(NotFitted, match="call fit first"):
-        Decoder("mae", THREE).predict(row)
+        Decoder("mae", THREE, columns="scale").predict(row)
 
 
 def test_a_refused_fit_leaves_no_half_fitted_decoder():
-    decoder = Decoder("quadratic_kappa", THREE)
+    decoder = Decoder("quadratic_kappa", THREE, columns="scale")
     with pytest.raises(BadOption, match="no better than chance"):
         decoder.fit([[0.5, 0.25, 0.25]] * 4, ["low", "low", "mid", "high"])
     with pytest.raises(NotFitted, match="call fit first"):
@@ -350,12 +365,17 @@ def test_a_search_is_not_held_up_by_a_level_that_gold_lacks():
 # --- columns without names -----------------------------------------------------------------------
 
 
-def test_columns_that_scikit_learn_would_sort_otherwise_are_doubted():
+def test_columns_that_scikit_learn_would_sort_otherwise_are_refused():
     rows = [[0.2, 0.3, 0.5]]
-    with pytest.warns(UserWarning, match=r"the scale, low < mid < high; .* columns=model.classes_"):
-        Decoder("mae", THREE).fit().predict(rows)
-    with pytest.warns(UserWarning, match="Columns without names") as told:
-        Decoder("macro_mae", THREE).fit(rows * 3, THREE.labels)
+    for probabilities in (rows, np.array(rows)):
+        with pytest.raises(BadProbabilities, match=r"columns=model.classes_, or columns=\"scale\""):
+            Decoder("mae", THREE).fit().predict(probabilities)
+
+
+def test_a_level_without_a_column_is_warned_of():
+    decoder = Decoder("mae", THREE, columns=["mid", "low"]).fit()
+    with pytest.warns(UserWarning, match="No column is named like high") as told:
+        assert decoder.predict([[0.3, 0.7]]).tolist() == ["low"]
     assert told[0].filename == __file__
 
 

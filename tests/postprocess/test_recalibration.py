@@ -24,10 +24,6 @@ from ordinate.postprocess.recalibration import (
     minimise_convex,
 )
 
-# Arrays are in the order of the scale here; what warns of another order is tested below.
-pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
-
-
 RECENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 
 
@@ -259,8 +255,10 @@ def test_whole_weights_are_repeated_items_and_weight_0_is_none(method, items):
     times = np.floor(weights).astype(int)
     times[0] = 2
     scale = numbered(p.shape[1])
-    weighted = make_recalibration(method, scale).fit(p, gold, times)
-    repeated = make_recalibration(method, scale).fit(p.repeat(times, axis=0), gold.repeat(times))
+    weighted = make_recalibration(method, scale, columns="scale").fit(p, gold, times)
+    repeated = make_recalibration(method, scale, columns="scale").fit(
+        p.repeat(times, axis=0), gold.repeat(times)
+    )
     assert weighted.predict_proba(p) == pytest.approx(repeated.predict_proba(p), abs=1e-6)
 
 
@@ -310,7 +308,7 @@ def test_curves_are_flat_within_blocks_straight_between_and_flat_beyond():
 
 def test_crossing_curves_are_raised_and_an_even_share_is_blended_in():
     p = [[0.5, 0.0, 0.5], [0.1, 0.4, 0.5]]
-    scaling = CumulativeIsotonic(THREE).fit(p, ["low", "high"])
+    scaling = CumulativeIsotonic(THREE, columns="scale").fit(p, ["low", "high"])
     lowest, middle = (float(curve(0.5)) for curve in scaling.curves_)
     assert (lowest, middle) == (1.0, 0.5)  # they cross
     n, even = 2, 1 / 3

@@ -27,16 +27,12 @@ from ordinate.postprocess.recalibration import (
 )
 from ordinate.scale import Scale
 
-# Arrays are in the order of the scale here; what warns of another order is tested below.
-pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
-
-
 # --- as scikit-learn and people use it ------------------------------------------------------------
 
 
 @EVERY
 def test_a_clone_has_the_same_parameters_and_no_fit(method):
-    fitted = make_recalibration(method, "low,mid,high", renormalize=True)
+    fitted = make_recalibration(method, "low,mid,high", renormalize=True, columns="scale")
     fitted.fit([[0.2, 0.3, 0.505], [0.5, 0.3, 0.2]], ["low", "high"])
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
@@ -53,12 +49,11 @@ def test_it_ends_a_pipeline_and_can_stand_within_one(method):
     rng = np.random.default_rng(14)
     logits = rng.normal(size=(50, 3))
     gold = np.array(THREE.labels)[logits.argmax(axis=1)]
-    steps = FunctionTransformer(softmax), make_recalibration(method, THREE)
+    steps = FunctionTransformer(softmax), make_recalibration(method, THREE, columns="scale")
     last = make_pipeline(*steps).fit(logits, gold)
     within = make_pipeline(*steps, FunctionTransformer()).fit(logits, gold)
-    direct = (
-        make_recalibration(method, THREE).fit(softmax(logits), gold).predict_proba(softmax(logits))
-    )
+    rows = softmax(logits)
+    direct = make_recalibration(method, THREE, columns="scale").fit(rows, gold).predict_proba(rows)
     assert np.array_equal(last.predict_proba(logits), direct)
     assert np.array_equal(within.transform(logits), direct)
 
@@ -69,7 +64,7 @@ def test_columns_in_another_order_change_nothing(method):
 
     gold, p, _ = simulated(60, 3, np.random.default_rng(15), power=2.0)
     gold = np.array(THREE.labels)[gold]
-    expected = make_recalibration(method, THREE).fit(p, gold).predict_proba(p)
+    expected = make_recalibration(method, THREE, columns="scale").fit(p, gold).predict_proba(p)
     names = ["high", "low", "mid"]
     mixed = p[:, [2, 0, 1]]
     named = make_recalibration(method, THREE, columns=names).fit(mixed, gold).predict_proba(mixed)
@@ -109,7 +104,7 @@ FINE = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
 )
 @EVERY
 def test_a_bad_fit_says_why_and_leaves_nothing_fitted(method, p, gold, weights, error, match):
-    scaling = make_recalibration(method, THREE)
+    scaling = make_recalibration(method, THREE, columns="scale")
     with pytest.raises(error, match=match):
         scaling.fit(p, gold, weights)
     with pytest.raises(NotFitted, match="not fitted yet"):
@@ -117,8 +112,9 @@ def test_a_bad_fit_says_why_and_leaves_nothing_fitted(method, p, gold, weights, 
 
 
 def test_an_item_of_weight_0_may_lack_a_label():
-    weighted = VectorScaling(THREE).fit([*FINE, FINE[0]], ["low", "mid", None], [1, 1, 0])
-    plain = VectorScaling(THREE).fit(FINE, ["low", "mid"])
+    more, gold = [*FINE, FINE[0]], ["low", "mid", None]
+    weighted = VectorScaling(THREE, columns="scale").fit(more, gold, [1, 1, 0])
+    plain = VectorScaling(THREE, columns="scale").fit(FINE, ["low", "mid"])
     assert np.array_equal(weighted.predict_proba(FINE), plain.predict_proba(FINE))
 
 
@@ -127,7 +123,7 @@ def test_an_item_of_weight_0_may_lack_a_label():
 def test_weights_of_all_sizes_are_possible(method, unit):
     p, gold = [*FINE, [0, 0, 1]], ["low", "mid", "high"]
     tiny, none = (
-        make_recalibration(method, THREE)
+        make_recalibration(method, THREE, columns="scale")
         .fit(p, gold, [1.3 * unit, 0.7 * unit, last])
         .predict_proba(FINE)
         for last in (1e-320 if unit < 1 else 1e-200, 0.0)
@@ -140,14 +136,14 @@ def test_weights_of_all_sizes_are_possible(method, unit):
 @pytest.mark.parametrize("ridge", [-1, np.nan, np.inf, "1", None])
 def test_a_bad_ridge_is_refused(method, ridge):
     with pytest.raises(BadOption, match=r"ridge=.* is not a finite number of at least 0"):
-        make_recalibration(method, THREE, ridge=ridge).fit(FINE, ["low", "mid"])
+        make_recalibration(method, THREE, ridge=ridge, columns="scale").fit(FINE, ["low", "mid"])
 
 
 def test_unknown_methods_and_parameters_are_refused():
     with pytest.raises(BadOption, match=r"no recalibration 'temp'.*Did you mean 'temperature'"):
         make_recalibration("temp")
     with pytest.raises(BadOption, match="CumulativeIsotonic has no parameter 'ridge'"):
-        make_recalibration("isotonic", THREE, ridge=1.0)
+        make_recalibration("isotonic", THREE, ridge=1.0, columns="scale")
 
 
 # --- what scikit-learn asks ----------------------------------------------------------------------
@@ -157,7 +153,7 @@ def test_unknown_methods_and_parameters_are_refused():
 def test_the_most_probable_level_is_predicted(method):
     gold, p, _ = simulated(300, 3, np.random.default_rng(40))
     labels = np.array(THREE.labels)
-    scaling = make_recalibration(method, THREE)
+    scaling = make_recalibration(method, THREE, columns="scale")
     after = scaling.fit_transform(p, labels[gold])
     assert scaling.classes_.tolist() == ["low", "mid", "high"]
     assert (scaling.predict(p) == labels[after.argmax(axis=1)]).all()
@@ -204,15 +200,15 @@ def test_a_bad_row_of_weight_0_does_not_exist(method):
         make_recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
 
 
-def test_columns_in_the_order_of_scikit_learn_are_doubted():
+def test_columns_in_the_order_of_scikit_learn_are_refused():
     gold, p, _ = simulated(50, 3, np.random.default_rng(44))
     labels = np.array(THREE.labels)[gold]
-    with pytest.warns(UserWarning, match="Columns without names were taken in the order"):
+    with pytest.raises(BadProbabilities, match="The columns of probabilities have no names"):
         TemperatureScaling(THREE).fit(p, labels)
     turned = p[:, [2, 0, 1]]
     once = TemperatureScaling(THREE, columns=iter(["high", "low", "mid"])).fit(turned, labels)
     assert once.predict_proba(turned) == pytest.approx(
-        TemperatureScaling(THREE).fit(p, labels).predict_proba(p)
+        TemperatureScaling(THREE, columns="scale").fit(p, labels).predict_proba(p)
     )
 
 

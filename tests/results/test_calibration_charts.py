@@ -20,7 +20,7 @@ def draw_items(size=300):
 @pytest.fixture(scope="module")
 def result():
     gold, rows = draw_items()
-    return Calibration.of(gold, rows, scale=LEVELS, bins=5)
+    return Calibration.of(gold, rows, scale=LEVELS, columns="scale", bins=5)
 
 
 def select_marks(panel, kind, series):
@@ -52,7 +52,9 @@ def test_bars_are_the_shares_of_items_by_their_probability(result):
 
 def test_without_intervals_there_is_no_band():
     gold, rows = draw_items(60)
-    chart = Calibration.of(gold, rows, scale=LEVELS, interval=None).get_chart("reliability")
+    chart = Calibration.of(gold, rows, scale=LEVELS, columns="scale", interval=None).get_chart(
+        "reliability"
+    )
     assert all(not mark.low for mark in chart.list_marks() if isinstance(mark, Line))
     assert "band" not in chart.description
 
@@ -68,5 +70,5 @@ def test_very_many_events_are_thinned_out():
 
 def test_an_evaluation_shows_the_views_of_its_probabilities():
     gold, rows = draw_items(60)
-    found = ordinate.evaluate(gold, probabilities=rows, scale=LEVELS)
+    found = ordinate.evaluate(gold, probabilities=rows, scale=LEVELS, columns="scale")
     assert found.get_chart("reliability") == found.probabilities.get_chart("reliability")

@@ -2,14 +2,18 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
 from ordinate.classify.trained_model import TunedModel, load_model
-from ordinate.errors import BadInput, BadOutput, NoItems, shorten
+from ordinate.errors import BadInput, BadOutput, NoItems, OffScale, shorten
 from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.dataset import Dataset, read_dataset
 from ordinate.experiment.feature_files import read_stored_features
@@ -23,14 +27,18 @@ from ordinate.experiment.numeric_matrix import read_column_names
 from ordinate.experiment.safe_files import hash_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.features.new_texts import load_extractor
-from ordinate.render import Document, Grid
+from ordinate.postprocess.decoder import make_label_array
+from ordinate.render import Block, Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.render.model_names import shorten_model_names
-from ordinate.results.base import SCHEMA, Result, to_json_label
+from ordinate.results import Evaluation, evaluate
+from ordinate.results.base import SCHEMA, Result, to_json_label, to_plain
+from ordinate.results.report_parts import ReportPart
 from ordinate.search.tuning_result import TuningResult
+from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE
 
 PREDICTIONS_FOLDER = "predictions"
 
@@ -46,6 +54,7 @@ class PredictionInput:
     feature_source: str
     fingerprint: str | None = None
     notes: tuple[str, ...] = ()
+    labels: NDArray[Any] | None = field(default=None, repr=False)  # gold, where the data have it
 
 
 def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) -> PredictionInput:
@@ -55,9 +64,8 @@ def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) 
     source = " and ".join(dict.fromkeys(f"matched {one.matched}" for one in features.values()))
     note = f"{stem} is training data, which the model has seen: values are optimistically biased."
     notes = (note,) if data.role == "training" else ()
-    return PredictionInput(
-        stem, str(data.path), data.ids, features, source, data.fingerprint, notes
-    )
+    about = (data.fingerprint, notes, data.labels)
+    return PredictionInput(stem, str(data.path), data.ids, features, source, *about)
 
 
 def load_data_items(experiment: Experiment, model: TunedModel, path: str) -> PredictionInput:
@@ -105,6 +113,7 @@ def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -
         "features made by the stored extractors",
         data.fingerprint,
         tuple(dict.fromkeys(notes)),
+        data.labels,
     )
 
 
@@ -221,6 +230,18 @@ class DatasetPredictions:
     predictions: Predictions
     output: str | None = None
 
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """What levels and probabilities are worth, where the data have gold levels of the scale."""
+        found, labels = self.predictions, self.data.labels
+        if labels is None or all(label is None for label in labels):
+            return None
+        levels = make_label_array(found.scale)[found.levels]
+        options: Any = {"probabilities": found.probabilities, "columns": IN_ORDER_OF_SCALE}
+        with suppress(OffScale):  # the levels of new texts may be others
+            return evaluate(labels, levels, found.scale, missing="drop", **options)
+        return None
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of the data, and of levels outside their prediction sets."""
@@ -247,6 +268,7 @@ class DatasetPredictions:
             "output": self.output,
             "shares": dict(compute_level_shares(self.predictions)),
             "mean_set_size": float(self.predictions.sets.sizes.mean()),
+            "evaluation": to_plain(self.evaluation),
             "notes": list(self.notes),
         }
 
@@ -303,13 +325,20 @@ class PredictionReport(Result):
         where = f", written to {join_names(written)}" if written else ""
         return Document(
             f"{format_count(items)} predicted by {name}",
-            (self._build_grid(), *map(_build_level_grid, self.done)),
+            (self._build_grid(), *map(_build_level_grid, self.done), *self._list_evaluations()),
             verdict=f"{format_count(items)} predicted{where}.",
             notes=(
                 *(x for one in self.done for x in one.notes),
                 *self.model.calibration.notes,
             ),
         )
+
+    def _list_evaluations(self) -> Iterable[Block]:
+        """Return how the levels and probabilities of data with gold compare with it."""
+        for one in self.done:
+            if one.evaluation is not None:
+                opening = f"Against the gold levels of {one.data.name}"
+                yield from ReportPart(one.data.name, one.evaluation, opening).list_blocks()
 
     def _build_grid(self) -> Grid:
         rows: list[tuple[Cell, ...]] = [

@@ -19,8 +19,9 @@ __all__ = ["CatBoostMetric", "LightGBMMetric", "XGBoostMetric", "stop_early"]
 class _BoostingMetric:
     """One metric, of the outputs of a classifier for its classes.
 
-    `classes` are the labels by the numbers that the library has for them: its `classes_`. Without
-    it, the numbers are positions on the scale. A metric that is best at 0 counts by its distance.
+    `classes` are the labels by the numbers that the library has for them: its `classes_`, or
+    "scale" where 0 is the lowest level. Libraries sort labels: without it, the scale has to have
+    that order. A metric that is best at 0 counts by its distance.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class LightGBMMetric(_BoostingMetric):
 
     LightGBM learns from it which direction is better, so `early_stopping` needs nothing else.
 
-    >>> measure = LightGBMMetric("mae", "low,mid,high")
+    >>> measure = LightGBMMetric("mae", "low,mid,high", "scale")
     >>> measure([0, 2], [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2]])
     ('mae', 0.5, False)
     """
@@ -60,7 +61,7 @@ class XGBoostMetric(_BoostingMetric):
 
     XGBoost takes every function for a cost: stop early with `stop_early`, which knows better.
 
-    >>> XGBoostMetric("mae", "low,mid,high")([0, 2], [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2]])
+    >>> XGBoostMetric("mae", "low,mid,high", "scale")([0, 2], [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2]])
     0.5
     """
 
@@ -75,9 +76,10 @@ class XGBoostMetric(_BoostingMetric):
 class CatBoostMetric(_BoostingMetric):
     """An `eval_metric` of `CatBoostClassifier` with `loss_function="MultiClass"`.
 
-    Give the classifier `class_names` from the lowest level to the highest, or `classes` here.
+    Give the classifier `class_names` from the lowest level to the highest, and `classes="scale"`
+    here, or its own `classes`.
 
-    >>> measure = CatBoostMetric("mae", "low,mid,high")
+    >>> measure = CatBoostMetric("mae", "low,mid,high", "scale")
     >>> measure.evaluate([[2.0, 0.1], [0.2, 0.7], [0.0, 0.2]], [0, 2], None)
     (0.5, 1.0)
     """

@@ -25,11 +25,12 @@ def make_compute_metrics(
 ) -> Callable[[Any], dict[str, float]]:
     """Return the function for `compute_metrics=` of a Trainer.
 
-    `classes` are the labels by their numbers: a list, or the `id2label` of a model's configuration.
-    Without it, numbers are positions on the scale. Logits become probabilities by softmax. Select
-    checkpoints with `metric_for_best_model`, and for metrics such as mae `greater_is_better=False`.
+    `classes` are the labels by their numbers: a list, the `id2label` of a model's configuration, or
+    "scale" where 0 is the lowest level; without it, sorting the labels has to give the scale.
+    Logits become probabilities by softmax. Select checkpoints with `metric_for_best_model`, and for
+    metrics such as mae `greater_is_better=False`.
 
-    >>> compute_metrics = make_compute_metrics("mae,rps", "low,mid,high")
+    >>> compute_metrics = make_compute_metrics("mae,rps", "low,mid,high", classes="scale")
     >>> compute_metrics(([[0.0, 0.0, 9.0]], [1]))
     {'mae': 1.0, 'rps': 0.499...}
     """

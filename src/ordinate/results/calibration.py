@@ -120,8 +120,8 @@ class ProbabilityScore:
 class Calibration(Result):
     """The metrics of predicted probabilities, their bins, and each level.
 
-    >>> gold, rows = ["low", "high", "high"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]
-    >>> result = Calibration.of(gold, rows, scale="low,high", metrics="brier,ece")
+    >>> gold, rows = [0, 1, 1], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]
+    >>> result = Calibration.of(gold, rows, scale="0..1", metrics="brier,ece")
     >>> round(result.metrics["brier"].value, 3)
     0.307
     """

@@ -45,9 +45,9 @@ class RecalibrationEvaluation(Result):
 
     `changes` are after minus before, of the same items.
 
-    >>> gold, before = ["low", "high", "low"], [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
+    >>> gold, before = [0, 1, 0], [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
     >>> after = [[0.7, 0.3], [0.7, 0.3], [0.7, 0.3]]
-    >>> found = RecalibrationEvaluation.of(gold, before, after, scale="low,high", metrics="brier")
+    >>> found = RecalibrationEvaluation.of(gold, before, after, scale="0..1", metrics="brier")
     >>> round(found.changes["brier"].value, 3)
     -0.107
     """

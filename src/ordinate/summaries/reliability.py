@@ -187,7 +187,7 @@ class Reliability(BatchSummary):
     sums the probabilities of each level by gold level.
 
     >>> parts = ReliabilityParts(scores=True)
-    >>> summary = Reliability.of(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high", parts)
+    >>> summary = Reliability.of([0, 1], [[0.9, 0.1], [0.4, 0.6]], "0..1", parts)
     >>> summary.scores.weighted.round(3).tolist()
     [0.34, 0.616, 0.17]
     """

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate
 
 import ordinate
-from ordinate.errors import BadOption, BadScale, UnknownMetric
+from ordinate.errors import BadOption, BadProbabilities, BadScale, UnknownMetric
 from ordinate.integrations.sklearn import rps, scorer, scorers
 
 LEVELS = ["low", "mid", "high", "top"]  # sorted: high, low, mid, top
@@ -198,5 +198,5 @@ def test_a_sorted_models_probabilities_need_the_names_of_their_columns():
     rows = model.predict_proba(features)
     named = rps(labels, rows, labels=LEVELS, columns=model.classes_)
     assert named == pytest.approx(naive_rps(labels, rows, list(model.classes_), LEVELS))
-    with pytest.warns(UserWarning, match="scikit-learn sorts labels: pass columns=model.classes_"):
-        assert rps(labels, rows, labels=LEVELS) != pytest.approx(named)
+    with pytest.raises(BadProbabilities, match="Add columns=model.classes_"):
+        rps(labels, rows, labels=LEVELS)
