@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +102,11 @@ def load_table(
         return data
     if target is None:
         raise BadInput("Which column is to be predicted? Name it: target.")
-    read = partial(
-        read_table,
-        target=target,
-        features=features,
-        group=group_column,
-        missing=missing,
-        **files,
-    )
+    named: dict[str, Any] = {"features": features, "group": group_column, "missing": missing}
     if isinstance(data, str | Path):
-        return read(str(data))
+        return read_table(str(data), target, **named, **files)
     with write_frame(data) as path:
-        return replace(read(str(path)), path=None)
+        return replace(read_table(str(path), target, **named), path=None)
 
 
 def read_table(
@@ -137,16 +129,11 @@ def read_table(
     (('carbons', 'temperature', 'pressure'), 600)
     """
     _check_names(target, features, group)
-    read = partial(
-        read_numeric_table,
-        path,
-        label=group,
-        missing=missing,
-        **files,
-    )
-    found = read(None if features is None else [*features, target])
+    chosen = None if features is None else [*features, target]
+    named: dict[str, Any] = {"label": group, "missing": missing, **files}
+    found = read_numeric_table(path, chosen, **named)
     if target not in found.names:  # no numbers, or not there at all, which this says
-        read([target])
+        read_numeric_table(path, [target], **named)
     numbered = () if features is not None else _name_row_numbers(found)
     left_out = {
         "they name the rows": (*found.ids, *numbered),
