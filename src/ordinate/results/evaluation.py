@@ -429,8 +429,8 @@ def evaluate(
         of_items |= {"groups": groups, "average_over": average_over, "second_rater": second_rater}
         of_items |= {"scale": scale, "label_map": label_map, "probabilities": probabilities}
         late = None if missing == "error" else missing
-        counted = "a confusion matrix is counted already"
-        refuse_idle_options(counted, **of_items, **of_rows, missing=late)
+        reason = "a confusion matrix is counted already"
+        refuse_idle_options(reason, **of_items, **of_rows, missing=late)
         return Evaluation.from_summary(
             data, metrics, attribution_metrics=error_attribution, interval=intervals
         )
