@@ -5,11 +5,18 @@ from dataclasses import replace
 import pytest
 
 from ordinate.classify import predict, tune
-from ordinate.classify.batch_prediction import DatasetPredictions, PredictionInput, PredictionReport
+from ordinate.classify.batch_prediction import (
+    DatasetPredictions,
+    PredictionInput,
+    PredictionReport,
+    load_data_items,
+    predict_items,
+)
 from ordinate.classify.trained_model import load_model
 from ordinate.errors import BadInput
 from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
+from ordinate.experiment.frame_files import write_frame
 from ordinate.postprocess.conformal_sets import PredictionSets
 
 WORDS = {"low": "the cat sat on a mat", "high": "notwithstanding objections of the committee"}
@@ -51,6 +58,27 @@ def test_a_column_of_ids_that_is_named_now_has_to_be_there(tuned):
     experiment = Experiment.open(tuned.folder, columns=DataColumns(id="number"))
     with pytest.raises(BadInput, match=r"no column 'number' \(id_column\)"):
         predict(experiment, {"essay": [WORDS["high"]], "nr": ["x"]})
+
+
+def test_data_that_have_gold_are_evaluated(tuned):
+    experiment = Experiment.open(tuned.folder, columns=DataColumns(text="essay", label="grade"))
+    model = load_model(experiment, None)
+
+    def report(grades):
+        texts = {"essay": [WORDS["high"], WORDS["low"], WORDS["low"]], "grade": grades}
+        with write_frame(texts) as path:
+            items = load_data_items(experiment, model, str(path))
+        return PredictionReport(model, (predict_items(model, items),))
+
+    found = report(["high", "low", "high"])
+    evaluation = found.done[0].evaluation
+    assert evaluation.confusion_matrix.counts.tolist() == [[1, 0], [1, 1]]
+    assert evaluation.probabilities.summary.n == 3
+    assert found.to_dict()["data"][0]["evaluation"]["n"] == 3
+    for part in ("Against the gold levels of", "Levels", "Confidence bins"):
+        assert part in str(found)
+    for others in ([None, None, None], ["A", "B", "C"]):
+        assert report(others).done[0].evaluation is None
 
 
 def test_levels_outside_their_own_prediction_sets_are_counted(tuned):

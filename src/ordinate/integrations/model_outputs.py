@@ -51,8 +51,9 @@ class OutputMetrics:
                 "has another order: pass classes=model.classes_ (or a model's id2label), or "
                 'classes="scale" if 0 is the lowest level.'
             )
-        in_order = classes is None or (isinstance(classes, str) and classes == IN_ORDER_OF_SCALE)
-        self.classes = list(self.scale.labels if in_order else classes)
+        if classes is None or (isinstance(classes, str) and classes == IN_ORDER_OF_SCALE):
+            classes = self.scale.labels
+        self.classes = list(classes)
         self.positions = find_positions(self.classes, self.scale)
 
     def compute(self, target: Any, outputs: Any, weights: Any = None) -> dict[str, float]:

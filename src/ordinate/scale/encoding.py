@@ -135,7 +135,8 @@ def _read_items(column: Any, name: str) -> Any:
     if hasattr(column, "__array__"):
         values = np.asarray(column)
         if isinstance(column, np.ma.MaskedArray) and column.mask.any():
-            values = np.where(column.mask, None, values.astype(object))  # what a mask hides
+            values = values.astype(object)
+            values[np.ma.getmaskarray(column)] = None
         if values.ndim != 1:
             raise BadInput(f"{name} must be one column of labels, not {values.ndim} axes.")
         return values

@@ -198,5 +198,5 @@ def test_a_sorted_models_probabilities_need_the_names_of_their_columns():
     rows = model.predict_proba(features)
     named = rps(labels, rows, labels=LEVELS, columns=model.classes_)
     assert named == pytest.approx(naive_rps(labels, rows, list(model.classes_), LEVELS))
-    with pytest.raises(BadProbabilities, match="Add columns=model.classes_"):
+    with pytest.raises(BadProbabilities, match=r"Add columns=model\.classes_"):
         rps(labels, rows, labels=LEVELS)
