@@ -155,8 +155,9 @@ def _open_beyond_sample(metric: Metric, moments: Moments, found: Estimate) -> Es
     if not metric.is_better(worst, getattr(found, side)):
         return found
     note = join_notes(found.note, _describe_worst_item(moments))
-    end = math.inf if side == "high" else -math.inf
-    return replace(found, note=note, **{side: end})
+    if side == "high":
+        return replace(found, note=note, high=math.inf)
+    return replace(found, note=note, low=-math.inf)
 
 
 def _enlarge_errors(moments: Moments) -> Moments:

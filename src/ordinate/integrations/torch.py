@@ -255,9 +255,9 @@ def _merge_all(states: Tensor) -> Tensor:
         0, weights.argmax()[None]
     )  # not means[…], which waits for the device
     mean = first[0] + (weights[:, None] * (means - first)).sum(0) / weights.sum().clamp(min=1.0)
-    moved = (_shift(sums[k], means[k] - mean) for k in range(len(states)))
+    moved = torch.stack([_shift(sums[k], means[k] - mean) for k in range(len(states))]).sum(0)
     merged = torch.cat([sizes[:, :-1].sum(0), sizes[:, -1:].amax(0)])
-    return torch.cat([mean, sum(moved).reshape(-1), merged])
+    return torch.cat([mean, moved.reshape(-1), merged])
 
 
 def _shift(sums: Tensor, by: Tensor) -> Tensor:
@@ -283,7 +283,8 @@ def _known_powers(sums: Tensor) -> Tensor:
 
 def _split_state(state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return means, central sums [..., 5, 5] and sizes of errors."""
-    means, sums, sizes = state.split([len(MEANS), SIDE**2, len(SIZES)], dim=-1)
+    first, last = len(MEANS), len(MEANS) + SIDE**2
+    means, sums, sizes = state[..., :first], state[..., first:last], state[..., last:]
     return means, sums.reshape(*state.shape[:-1], SIDE, SIDE), sizes
 
 
