@@ -165,7 +165,7 @@ def test_missing_gold_and_empty_rows_are_refused_or_dropped(engine):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ([0.5, 0.6, 0.0], r"\[0.5, 0.6, 0\]., sum to 1.1, not to 1. Pass renormalize=True"),
+        ([0.5, 0.6, 0.0], r"\[0.5, 0.6, 0\]., sum to 1.1, not to 1. Is there a column"),
         ([1.1, -0.1, 0.0], "are not all at least 0"),
     ],
 )

@@ -63,7 +63,9 @@ def test_very_many_events_are_thinned_out():
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.ones(30), 100)
     gold = [str(rng.choice(30, p=row) + 1) for row in rows]
-    chart = Calibration.of(gold, rows, scale="1..30", interval=None).get_chart("reliability")
+    chart = Calibration.of(gold, rows, scale="1..30", columns="scale", interval=None).get_chart(
+        "reliability"
+    )
     assert len(chart.panels) == 10
     assert "10 of 29 events are shown." in chart.description
 

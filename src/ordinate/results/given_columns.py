@@ -91,11 +91,13 @@ class GivenColumns:
             columns = expand_columns(list_names(probabilities, columns), self.table, scale)
             probabilities = self.table.take_matrix(columns)
         rows = arrange_columns(scale, probabilities, columns, self["gold"])
-        more = {"probabilities": rows}
+        found = replace(self, columns={**self.columns, "probabilities": rows})
+        if drop:
+            found = found.blank_incomplete_items(scale)
         if self["predicted"] is None:
-            more["predicted"] = find_most_probable_labels(scale, rows)
-        found = replace(self, columns={**self.columns, **more})
-        return found.blank_incomplete_items(scale) if drop else found
+            more = {"predicted": find_most_probable_labels(scale, rows)}
+            found = replace(found, columns={**found.columns, **more})
+        return found
 
     def measure_agreement(self, scale: Scale) -> float:
         """Return how often the most probable level is the predicted one."""
