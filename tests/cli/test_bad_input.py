@@ -226,7 +226,22 @@ def test_a_bad_limit_is_refused_even_beside_one_that_fails(here):
 
 @pytest.mark.parametrize(
     "weight",
-    ["-1", "-0.5", "x", "", "inf", "-inf", "nan", "1e999", "1e80", "1e-320", "1,5", "0x10", "\x1b[1m", "a\nb"],
+    [
+        "-1",
+        "-0.5",
+        "x",
+        "",
+        "inf",
+        "-inf",
+        "nan",
+        "1e999",
+        "1e80",
+        "1e-320",
+        "1,5",
+        "0x10",
+        "\x1b[1m",
+        "a\nb",
+    ],
 )
 def test_a_bad_weight_is_named_with_its_row(here, weight):
     write("some.csv", f'gold,predicted,w\nA1,A1,1\nB1,B2,"{weight}"\n')

@@ -1,6 +1,7 @@
 """Results that arrive whole or not at all."""
 
 import glob
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -58,9 +59,9 @@ def check_output_paths(
     `allowed`.
     """
     matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
-    read = {Path(text).resolve() for text in matched}
-    stores = {Path(text).resolve() for text in inputs if isinstance(text, StorePath)}
-    written = [Path(text).resolve() for text in outputs if text]
+    read = set(map(follow_links, matched))
+    stores = {follow_links(text) for text in inputs if isinstance(text, StorePath)}
+    written = [follow_links(text) for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
@@ -81,6 +82,11 @@ def _refuse_within(path: Path, read: set[Path]) -> None:
             )
 
 
+def follow_links(text: str) -> Path:
+    """Return where a path leads; what is wrong with it, such as a loop, is said when it is used."""
+    return Path(os.path.realpath(text))
+
+
 def _expand_pattern(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
 
@@ -90,10 +96,10 @@ def _resolve_target(target: str, *, force: bool) -> Path:
     if not target:
         raise BadOutput("An output needs the name of a file.")
     try:
+        with suppress(FileNotFoundError):
+            Path(target).stat()  # says what is wrong with the name: too long, or a loop of links
         path = Path(target).resolve()
         path.parent.stat()
-        with suppress(FileNotFoundError):
-            path.stat()  # says what is wrong with the name, such as that it is too long
         there = path.exists()
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"

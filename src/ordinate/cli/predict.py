@@ -97,9 +97,8 @@ def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
 
 def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment to predict; none where other data are given."""
-    from pathlib import Path
-
     from ordinate.classify.system_predictions import select_test_sets
+    from ordinate.cli.output import follow_links
 
     if options.feature_folder is not None:
         return []
@@ -111,7 +110,7 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
                 f"{', '.join(stems)}. Name one with --data, or leave -o out."
             )
         return stems
-    given = Path(options.data).resolve()
+    given = follow_links(options.data)
     return [stem for stem, (_, own) in experiment.files.items() if own.resolve() == given]
 
 
