@@ -232,3 +232,41 @@ def test_closed_streams_are_told_where_they_are_needed(streams, words, code, sai
         ["/bin/bash", "-c", shell, sys.executable], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (code, f"ordinate: {said}\n" if said else "")
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strange(out):
+    """Names that no output can have: a loop of links, a pipe, one that is not UTF-8."""
+    (out / "loop.csv").symlink_to("loop.csv")
+    os.mkfifo(out / "pipe.csv")
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("loop.csv", "symbolic links"),
+        ("loop.csv/made.csv", "symbolic links"),
+        ("pipe.csv", "no plain file"),
+        ("\udcff.csv", "its name is not UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["-o", "--items"])
+def test_an_output_with_a_name_that_none_can_have_is_one_line(strange, flag, name, said):
+    ran = run("evaluate", "cefr.csv", flag, strange / name, "--force")
+    check_refusal(ran, strange, {})
+    assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["init", f"tune-regression densities.csv {' '.join(TREE)} -e", "features tfidf -e", "tune -e"],
+)
+@pytest.mark.parametrize("name", ["loop.csv", "pipe.csv", "\udcff"])
+def test_an_experiment_in_a_folder_that_is_none_is_one_line(strange, words, name):
+    ran = run(*words.split(), strange / name)
+    check_refusal(ran, strange, {})
+    assert (strange / "loop.csv").is_symlink()

@@ -93,7 +93,7 @@ FINE = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
         (FINE, ["low", None], None, MissingLabels, r"1 of 2 gold labels are missing \(row 2\)"),
         (FINE, ["low"], None, UnequalLengths, "1 gold labels and 2 rows of probabilities"),
         (FINE, ["low", "mid"], [1], UnequalLengths, "2 labels and 1 weights"),
-        (FINE, ["low", "mid"], [1, -1], BadWeights, r"Weight -1.0 \(row 2\) is not a finite"),
+        (FINE, ["low", "mid"], [1, -1], BadWeights, r"Weight -1.0 \(row 2\) is neither 0 nor"),
         (FINE, ["low", "mid"], [1, np.nan], BadWeights, r"Weight nan \(row 2\)"),
         (FINE, ["low", "mid"], ["a", "b"], BadWeights, "Weights must be numbers"),
         (FINE, ["low", "mid"], [0, 0], NoItems, "recalibrate with: all weights are 0"),

@@ -210,7 +210,7 @@ def test_another_number_of_weights_than_items_is_refused(weights):
 def test_a_weight_that_is_no_amount_is_named_with_its_row(bad, row):
     weights = [1.0] * (CHUNK + 2)
     weights[row - 1] = bad
-    with pytest.raises(BadWeights, match=rf"^Weight \S+ \(row {row}\) is not a finite number"):
+    with pytest.raises(BadWeights, match=rf"^Weight \S+ \(row {row}\) is neither 0 nor a number"):
         ConfusionMatrix.of(np.array(["low"] * len(weights)), ["low"] * len(weights), SCALE, weights)
 
 

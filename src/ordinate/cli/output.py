@@ -60,9 +60,9 @@ def check_output_paths(
     `allowed`.
     """
     matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
-    read = {_locate(text) for text in matched}
-    stores = {_locate(text) for text in inputs if isinstance(text, StorePath)}
-    written = [_locate(text) for text in outputs if text]
+    read = set(map(follow_links, matched))
+    stores = {follow_links(text) for text in inputs if isinstance(text, StorePath)}
+    written = [follow_links(text) for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
@@ -70,11 +70,6 @@ def check_output_paths(
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
         refuse_reserved_path(path, stores, allowed=allowed)
         _refuse_within(path, read - stores)
-
-
-def _locate(path: str) -> Path:
-    """Return where a path leads; of links in a loop, where the loop begins."""
-    return Path(os.path.realpath(path))
 
 
 def _refuse_within(path: Path, read: set[Path]) -> None:
@@ -86,6 +81,11 @@ def _refuse_within(path: Path, read: set[Path]) -> None:
                 f"{path.name} lies in {shorten(str(folder))}, which is read, so it cannot be "
                 "written there. Name another folder."
             )
+
+
+def follow_links(text: str) -> Path:
+    """Return where a path leads; what is wrong with it, such as a loop, is said when it is used."""
+    return Path(os.path.realpath(text))
 
 
 def _expand_pattern(pattern: str) -> list[str]:
@@ -102,10 +102,10 @@ def _resolve_target(target: str, *, force: bool) -> Path:
     if not target:
         raise BadOutput("An output needs the name of a file.")
     try:
+        with suppress(FileNotFoundError):
+            Path(target).stat()  # says what is wrong with the name: too long, or a loop of links
         path = Path(target).resolve()
         path.parent.stat()
-        with suppress(FileNotFoundError):
-            path.stat()  # says what is wrong with the name, such as that it is too long
         there = path.exists()
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"

@@ -1,7 +1,6 @@
 """`ordinate predict`: a saved model and data in, levels, probabilities, prediction sets out."""
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +98,7 @@ def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
 def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment to predict; none where other data are given."""
     from ordinate.classify.system_predictions import select_test_sets
+    from ordinate.cli.output import follow_links
 
     if options.feature_folder is not None:
         return []
@@ -110,9 +110,8 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
                 f"{', '.join(stems)}. Name one with --data, or leave -o out."
             )
         return stems
-    given = os.path.realpath(options.data)
-    files = experiment.files.items()
-    return [stem for stem, (_, own) in files if os.path.realpath(own) == given]
+    given = follow_links(options.data)
+    return [stem for stem, (_, own) in experiment.files.items() if own.resolve() == given]
 
 
 def _write_predictions(

@@ -1,7 +1,6 @@
 """`ordinate tune-regression`: from a table of numbers to a tuned model in real units."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,13 +138,14 @@ def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
 
 def _check_folder(folder: str, data: str) -> None:
     """Refuse a folder that is none, or would bury the data."""
+    from ordinate.cli.output import follow_links
     from ordinate.experiment.layout import RESERVED, refuse_reserved_path
 
-    root = Path(os.path.realpath(folder))
+    root = follow_links(folder)
     if root.is_file():
         raise BadOutput(f"{folder} is a file, and -e takes a folder.")
     refuse_reserved_path(root)
-    given = Path(os.path.realpath(data))
+    given = follow_links(data)
     parts = given.relative_to(root).parts if given.is_relative_to(root) else ()
     if parts and parts[0] in RESERVED:
         raise BadOutput(

@@ -325,7 +325,7 @@ def _refuse_used_folder(root: Path, contents: Mapping[str, bytes], *, again: boo
 def _remove_unfinished(root: Path, contents: Mapping[str, bytes]) -> Iterator[None]:
     """Remove what was laid out, and no more, if it does not come to its end."""
     finished = (root / README).exists()
-    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    missing = [x for x in (root, *root.parents) if not (x.exists() or x.is_symlink())]
     try:
         yield
     except BaseException:

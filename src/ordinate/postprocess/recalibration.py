@@ -30,6 +30,7 @@ ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 1000.0
 NEGLIGIBLE_SHARE = 1e-300  # share of all weight that is none
+WEIGHT_BOUNDS = (5e-324, 1e150)  # of weights that are divided by their sum at once
 LOWEST_EXPONENT = -700.0  # the exponential of which is still above 0
 BLOCK_ROWS = 1 << 14  # whose derivatives are taken together
 MOST_STEPS = 100  # of Newton's method; about ten are needed
@@ -141,7 +142,8 @@ def _collect_items(
 ) -> CalibrationItems:
     given = convert_weights(sample_weight)
     if given is not None:
-        given = np.where(check_weights(given, 0) > NEGLIGIBLE_SHARE * given.sum(), given, 0.0)
+        heavy = check_weights(given, 0, WEIGHT_BOUNDS) > NEGLIGIBLE_SHARE * given.sum()
+        given = np.where(heavy, given, 0.0)
     levels = encode_gold_levels(scale, gold, given)
     weights = np.ones(len(levels)) if given is None else given
     check_same_length(len(levels), len(weights), "labels", "weights")

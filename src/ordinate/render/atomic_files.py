@@ -77,6 +77,7 @@ def store_beside(target: Path) -> Iterator[Callable[[str], str]]:
 def make_temporary_path(path: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
     """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
     with report_write_errors(path):
+        str(path).encode()  # manifests, databases and pages name it
         path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f"{prefix}{secrets.token_hex(8)}{path.suffix}")
 
@@ -86,8 +87,9 @@ def report_write_errors(path: Path) -> Iterator[None]:
     """Say in words why a path cannot be written."""
     try:
         yield
-    except (OSError, ValueError) as problem:  # a path with a NUL is a ValueError
+    except (OSError, ValueError, RuntimeError) as problem:  # of a NUL, and of a loop of links
         reason = getattr(problem, "strerror", None) or problem
+        reason = "its name is not UTF-8" if isinstance(problem, UnicodeError) else reason
         raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
 
 

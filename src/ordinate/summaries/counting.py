@@ -140,14 +140,19 @@ def count_weighted(rows: LabelCodes, columns: LabelCodes, weights: NDArray[np.fl
     return flat.map(lambda x: x.reshape(height, width))
 
 
-def check_weights(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
-    """Return weights that are 0 or can be cubed, or say which is not."""
-    bad = (weight != 0) & ~((weight >= LIGHTEST_WEIGHT) & (weight < HEAVIEST_WEIGHT))
+def check_weights(
+    weight: NDArray[np.float64],
+    start: int,
+    bounds: tuple[float, float] = (LIGHTEST_WEIGHT, HEAVIEST_WEIGHT),
+) -> NDArray[np.float64]:
+    """Return weights that are 0 or within bounds, or say which is not."""
+    least, most = bounds
+    bad = (weight != 0) & ~((weight >= least) & (weight < most))
     if bad.any():
         row = int(np.argmax(bad))
         raise BadWeights(
             f"Weight {weight[row]} (row {start + row + 1}) is neither 0 nor a number from "
-            f"{LIGHTEST_WEIGHT:g} to {HEAVIEST_WEIGHT:g}."
+            f"{least:g} to {most:g}."
         )
     return weight
 
