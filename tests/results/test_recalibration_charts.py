@@ -29,7 +29,9 @@ def get_estimate(found):
 def recalibration():
     gold, rows = draw_items()
     sharp = rows**2 / (rows**2).sum(axis=1, keepdims=True)
-    return RecalibrationEvaluation.of(gold, sharp, rows, scale=LEVELS, metrics="brier,ece")
+    return RecalibrationEvaluation.of(
+        gold, sharp, rows, scale=LEVELS, columns="scale", metrics="brier,ece"
+    )
 
 
 @pytest.fixture(scope="module")
