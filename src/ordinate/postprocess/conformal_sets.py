@@ -56,8 +56,8 @@ class OrdinalConformalSets(BaseEstimator):
     level, with `groups` for the items of each group: each has its own threshold, and the set is
     the smallest run of levels with all that their own thresholds admit. `columns` are the
     labels of the columns of an array, such as `model.classes_`, or "scale": without it, an array is
-    taken where sorting the labels gives the order of the scale. `renormalize` accepts rows that sum
-    to 0.99 to 1.01.
+    taken where sorting the labels gives the order of the scale. `renormalize` accepts rows that
+    were rounded to two decimals.
 
     >>> sets = OrdinalConformalSets(alpha=0.2, scale="A,B,C")
     >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["A"] * 6 + ["B"] * 3)

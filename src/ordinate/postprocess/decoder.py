@@ -75,7 +75,7 @@ class Decoder(BaseEstimator):
     fitted with, by level or in the order of the scale, or 'balanced': they are undone first.
     `columns` are the labels of the columns of an array, such as `model.classes_`, or "scale":
     without it, an array is taken where sorting the labels gives the order of the scale.
-    `renormalize` accepts rows that sum to 0.99 to 1.01.
+    `renormalize` accepts rows that were rounded to two decimals.
 
     Fitted, it has one matrix `gain_`: the prediction for a row p is the level a with the largest
     sum of p_k gain_[k, a], of equals the most probable one, then the lowest. `notes_` says what is

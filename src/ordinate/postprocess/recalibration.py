@@ -55,7 +55,7 @@ class Recalibration(BaseEstimator, ABC):
     return probabilities [N, K] in the order of the scale; each row sums to 1 and has no zeros.
     `columns` are the labels of the columns of an array, such as `model.classes_`, or "scale":
     without it, an array is taken where sorting the labels gives the order of the scale.
-    `renormalize` accepts rows that sum to 0.99 to 1.01.
+    `renormalize` accepts rows that were rounded to two decimals.
 
     Items of weight 0 do not exist. Integer weights are counts of items; other weights stand for
     (Σw)² / Σw² items.

@@ -175,7 +175,7 @@ class ItemColumns(FileOptions):
     row_order: Annotated[bool, Setting("match gold and predictions by their row order")] = False
     lenient: Lenient = False
     renormalize: Annotated[
-        bool, Setting("accept probabilities that sum to 0.99 to 1.01 instead of 1")
+        bool, Setting("accept probabilities whose sum is 1 but for rounding to two decimals")
     ] = False
     renamed: dict[str, str | None] = field(default_factory=dict)
 

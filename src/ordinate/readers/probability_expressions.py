@@ -75,7 +75,8 @@ class ProbabilityExpressions:
 
     def is_wrong(self) -> Expression:
         """Tell whether a row is none of probabilities: finite, at least 0, with a sum of 1."""
-        gap, tolerance = column(TOTAL) - 1.0, find_tolerance(renormalize=self.renormalize)
+        gap = column(TOTAL) - 1.0
+        tolerance = find_tolerance(len(self.given), renormalize=self.renormalize)
         negative = [x < 0.0 for x in self.given]
         return join_by_or([self.is_incomplete(), *negative, gap > tolerance, gap < -tolerance])
 

@@ -39,7 +39,7 @@ SYSTEM = "the system"  # before its name, as an argument
 ADVICE_OF_OTHERS = {  # what errors advise, and what to do without such an argument
     r"\bscale='": "labels='",
     r"Leave them out with missing=[^.]*\.": "Take these items out first.",
-    r"Pass renormalize=True .*1\.01\.": "Divide each row by its sum first.",
+    r"Pass renormalize=True .*kept\.": "Divide each row by its sum first.",
 }
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -429,10 +429,9 @@ def evaluate(
     attributed to the cells of the confusion matrix. `probabilities` are those of the levels, a row
     for each item, or names the columns of a table, or their prefix; without `predicted`, the most
     probable level is taken. `columns` are the labels of the columns of an array, such as
-    `model.classes_`, or "scale": without it, an array is
-    taken where sorting the labels gives the order of the scale. A level that no column is for has
-    the probability 0. `renormalize` accepts rows that sum to 0.99 to 1.01, `bins` is how many the
-    calibration report has.
+    `model.classes_`, or "scale": without it, an array is taken where sorting the labels gives the
+    order of the scale. A level that no column is for has the probability 0. `renormalize` accepts
+    rows that were rounded to two decimals, `bins` is how many the calibration report has.
 
     >>> result = evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr")
     >>> round(result.metrics["accuracy"].value, 3), round(result.metrics["mae"].value, 3)

@@ -21,7 +21,10 @@ ColumnLabels = Iterable[Any] | str | None  # of the columns of an array, in thei
 IN_ORDER_OF_SCALE = "scale"  # in place of labels: those of the scale
 NO_COLUMN = -1  # of a level that has none
 STRICT_TOLERANCE = 1e-6  # how far from 1 the sum of a row may be
-LOOSE_TOLERANCE = 1e-2 + STRICT_TOLERANCE  # with renormalize=True; 0.99 is no number of a computer
+ROUNDED = 0.005  # what two decimals leave out of a probability, added up with renormalize=True …
+MOST_ROUNDED = (
+    10 * ROUNDED
+)  # … over ten levels at most, as most probabilities of a fine scale are 0
 ROWS_PER_BLOCK = 1 << 14  # which are looked at together
 
 
@@ -227,7 +230,7 @@ def check_probability_columns(
     """
     with np.errstate(invalid="ignore"):  # opposite infinities
         total = columns.sum(axis=0)
-    tolerance = find_tolerance(renormalize=renormalize)
+    tolerance = find_tolerance(len(columns), renormalize=renormalize)
     fits = np.abs(total - 1.0).max(initial=0.0) <= tolerance and columns.min(initial=0.0) >= 0.0
     if not fits:  # also where there is a nan
         bad = ~((np.abs(total - 1.0) <= tolerance) & (columns >= 0.0).all(axis=0))
@@ -237,9 +240,9 @@ def check_probability_columns(
     return columns / total if renormalize else columns
 
 
-def find_tolerance(*, renormalize: bool) -> float:
-    """Return how far from 1 the sum of a row may be."""
-    return LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
+def find_tolerance(levels: int, *, renormalize: bool) -> float:
+    """Return how far from 1 the sum of a row of so many probabilities may be."""
+    return STRICT_TOLERANCE + (min(levels * ROUNDED, MOST_ROUNDED) if renormalize else 0.0)
 
 
 def make_row_error(row: Floats, place: str) -> BadProbabilities:
@@ -251,8 +254,8 @@ def make_row_error(row: Floats, place: str) -> BadProbabilities:
     if (row < 0).any():
         return BadProbabilities(f"{where} are not all at least 0.")
     advice = " Is there a column for each level?"
-    if abs(row.sum() - 1.0) <= LOOSE_TOLERANCE:
-        advice = " Pass renormalize=True (--renormalize) to accept 0.99 to 1.01."
+    if abs(row.sum() - 1.0) <= find_tolerance(len(row), renormalize=True):
+        advice = " Pass renormalize=True (--renormalize) where two decimals were kept."
     return BadProbabilities(f"{where} sum to {row.sum():.9g}, not to 1.{advice}")
 
 
