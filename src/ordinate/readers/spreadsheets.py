@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from datetime import date, datetime, time
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,8 +46,8 @@ def _write_sheet(path: str, out: str, sheet: str | None, mark: str) -> int:
     """Write the rows in which anything stands."""
     import python_calamine
 
-    with suppress(ImportError):  # not on Windows
-        import resource  # noqa: PLC0415 - where there is one
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - Windows has none
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         most = MOST_MEMORY if hard < 0 else min(hard, MOST_MEMORY)
