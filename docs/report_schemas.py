@@ -723,20 +723,6 @@ REPORTS: dict[str, Parts] = {
         ),
         "notes": TEXTS,
     },
-    "ReportListing": task("site")
-    | {
-        "folder": TEXT,
-        "reports": records(
-            {
-                "path page kind": TEXT,
-                "date data system metric": or_null(TEXT),
-                "direction": or_null(DIRECTION),
-                "value low high": MEASURED,
-            }
-        ),
-        "broken": records({"path": TEXT, "reason": TEXT}),
-        "same": items(TEXTS),
-    },
 }
 NESTED = {"evaluation": "Evaluation", "regression_evaluation": "RegressionEvaluation"}
 # How a report was made: what `ordinate verify` reads.

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from ordinate.search.analysis import analyze_search
     from ordinate.search.model_card import make_model_card
     from ordinate.search.tuning_result import TuningResult
-    from ordinate.site import write_site
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
@@ -99,7 +98,6 @@ _HOMES = {
     "tune": "ordinate.classify",
     "tune_regression": "ordinate.regress",
     "verify": "ordinate.results.verification",
-    "write_site": "ordinate.site",
 }
 
 # `scorer` and `scorers` are not among them: `from ordinate import *` needs no scikit-learn.
@@ -148,7 +146,6 @@ __all__ = [
     "tune",
     "tune_regression",
     "verify",
-    "write_site",
 ]
 
 
@@ -170,7 +167,6 @@ PACKAGES = (
     "results",
     "scale",
     "schemas",
-    "site",
     "summaries",
 )
 

@@ -62,7 +62,6 @@ compare systems.csv --gold gold --systems tfidf,forest --metrics mae -o systems.
 power systems.csv --gold gold --systems tfidf,forest --metric mae
 evaluate-regression densities.csv --target density --predicted temperature --unit kg
 verify page.html
-site . -o site
 metrics mae
 init study
 check -e study
@@ -106,4 +105,4 @@ def test_commands_run_without_what_only_posix_has(settings, tmp_path):
         (work / f"{name}.csv").write_bytes(locate_example(example).read_bytes())
     run_python(RUN, settings, work, COMMANDS.strip())
     made = {path.name for path in work.iterdir()}
-    assert {"page.html", "values.json", "systems.json", "site", "predictions.csv"} <= made
+    assert {"page.html", "values.json", "systems.json", "predictions.csv"} <= made

@@ -17,8 +17,6 @@ MEANT = {
     ("features perplexity", "--model-path"): "there is no usual model of which perplexities are",
     ("predict-regression", "--alpha"): "a saved model knows what it was tuned with",
     ("rank", "--model"): "all models are ranked, or several",
-    ("site", "-o"): "a site is a folder, which has no place on standard output",
-    ("site", "--output"): "the same",
 }
 
 

@@ -48,7 +48,6 @@ COMMANDS = {
     "predict-regression": "predict new rows with a saved regression model",
     "compare-searches": "compare the winners of several regression searches",
     "analyze-search": "show what a search found, and which hyperparameters mattered",
-    "site": "write a static site over a folder of reports",
     "card": "write the model card of a tuned model",
     "metrics": "list the metrics, or explain one",
     "advise": "say which metrics to report, and why",

@@ -12,7 +12,6 @@ from typing import Any
 from ordinate.errors import BadInput, BadOutput, shorten
 from ordinate.render.atomic_files import (
     TEMPORARY_PREFIX,
-    UNLOCKED_PREFIX,
     make_temporary_path,
     replace_file,
     report_full_disk,
@@ -31,7 +30,7 @@ PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is 
 def create_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside the path; it gets the path's name when all went well."""
     _refuse_existing(path)
-    with _make_folder_beside(path, TEMPORARY_PREFIX) as temporary:
+    with _make_folder_beside(path) as temporary:
         yield temporary
         with report_write_errors(path):
             _sync_folder(temporary)
@@ -41,26 +40,8 @@ def create_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replace_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the path; it takes the path's place when all went well.
-
-    What was there before stays until the new folder is safely on the disk.
-    """
-    with _make_folder_beside(path, UNLOCKED_PREFIX) as temporary:
-        yield temporary
-        earlier = make_temporary_path(path, UNLOCKED_PREFIX)
-        with report_write_errors(path):
-            _sync_folder(temporary)
-            if path.exists():
-                path.rename(earlier)
-            temporary.rename(path)
-            sync_to_disk(path.parent)
-        shutil.rmtree(earlier, ignore_errors=True)
-
-
-@contextmanager
-def _make_folder_beside(path: Path, prefix: str) -> Iterator[Path]:
-    temporary = make_temporary_path(path, prefix)
+def _make_folder_beside(path: Path) -> Iterator[Path]:
+    temporary = make_temporary_path(path, TEMPORARY_PREFIX)
     try:
         with report_write_errors(path):
             temporary.mkdir()

@@ -3,26 +3,13 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from ordinate.errors import replace_control_characters
 
 Cell = str | int | float | None
 UNDEFINED = "undefined"
 NOTES_TITLE = "Notes"
-
-
-class Link(str):
-    """A cell that leads to another page, where a reader can follow: elsewhere it is its text."""
-
-    __slots__ = ("target",)
-    target: str
-
-    def __new__(cls, text: str, target: str) -> Self:
-        """Return the text, which knows its target."""
-        link = super().__new__(cls, text)
-        link.target = target
-        return link
 
 
 @dataclass(frozen=True)

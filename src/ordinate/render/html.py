@@ -8,7 +8,7 @@ from importlib.resources import files
 from ordinate.errors import replace_control_characters
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, Link, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, format_grid_rows
 
 MOST_DRAWINGS = 2  # of a piece: those that answer first
 LARGEST_PIECE = 200_000  # letters of a piece, without its style sheet
@@ -83,11 +83,8 @@ def render_grid(grid: Grid) -> str:
         f'<th scope="col"{"" if k < grid.left else NUMBER}>{escape_text(name)}</th>'
         for k, name in enumerate(header)
     )
-    caption = f"<caption>{_render_cell_text(grid.title)}</caption>" if grid.title else ""
-    lines = [
-        f"<tr>{_render_cells(list(map(_render_cell, cells, row)), grid.left)}</tr>"
-        for cells, row in zip(grid.rows, rows, strict=True)
-    ]
+    caption = f"<caption>{_render_cell(grid.title)}</caption>" if grid.title else ""
+    lines = [f"<tr>{_render_cells(list(map(_render_cell, row)), grid.left)}</tr>" for row in rows]
     count = len(lines) - grid.totals
     body, foot = "\n".join(lines[:count]), "\n".join(lines[count:])
     return (
@@ -109,16 +106,7 @@ def _render_cells(row: list[str], left: int) -> str:
     return words + "".join(f"<td{NUMBER}>{cell}</td>" for cell in row[left:])
 
 
-def _render_cell(cell: Cell, text: str) -> str:
-    return render_link(cell) if isinstance(cell, Link) else _render_cell_text(text)
-
-
-def render_link(link: Link) -> str:
-    """Return a text that leads to its target."""
-    return f'<a href="{escape_text(link.target)}">{_render_cell_text(link)}</a>'
-
-
-def _render_cell_text(text: str) -> str:
+def _render_cell(text: str) -> str:
     if len(text) <= LONGEST_CELL:
         return escape_text(text)
     return f'<span class="long" tabindex="0">{escape_text(text)}</span>'

@@ -1,26 +1,24 @@
 """HTML pages: a whole report in one file, which needs no network and runs no script but its own.
 
 Everything is drawn and written here, every variant of it. The script (`page.js`) shows variants
-and sorts, and computes the what-if panel (`what_if.js`); without it, the first variants are shown.
+and sorts; without it, the first variants are shown.
 """
 
 import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, Link, Variants, format_cell
+from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants
 from ordinate.render.html import (
     escape_text,
     read_style,
     render_grid,
-    render_link,
     render_notes,
     render_text,
 )
@@ -28,101 +26,61 @@ from ordinate.render.page_variants import render_chooser, render_variants
 
 if TYPE_CHECKING:
     from ordinate.render import Renderable, StoreText
-    from ordinate.summaries import ConfusionMatrix
 
 LONGEST_TITLE = 120  # letters of what a browser writes on a tab
 LARGEST_SUMMARY = 1_000_000  # letters of the report as JSON; a larger one is left out
 VERIFY = " <code>ordinate verify</code> makes this page again, and says whether all digits agree."
-MOST_LEVELS = 20  # of a confusion matrix in which items can be moved
 METRIC = "metric"
 Choices: TypeAlias = Mapping[str, Sequence[str]]  # what can be chosen, by what varies
 
 
 def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
-    """Return a report as a page: verdict, charts, what-if panel, tables, notes."""
-    panel = Section("what-if", "What if", _render_what_if(result), "what_if.js")
-    provenance = render_data("ordinate-provenance", result.describe_provenance(store))
-    return render_document(
-        result.document(),
-        result.list_charts(),
-        panel,
-        data="\n".join(filter(None, [_render_summary(result), provenance])),
-        footer=VERIFY,
-    )
-
-
-def render_document(
-    document: Document,
-    charts: Sequence[Chart],
-    *more: "Section",
-    links: Sequence[Link] = (),
-    data: str = "",
-    footer: str = "",
-) -> str:
-    """Return sentences, charts and tables as a page; further sections stand between these.
-
-    `links` are the other pages of a site, and `data` is what the page carries for programs.
-    """
+    """Return a report as a page: verdict, charts, tables, notes."""
+    document, charts = result.document(), result.list_charts()
     choices = _list_choices(document, charts)
     sections = [
         Section("verdict", "Verdict", _render_verdict(document, choices)),
         Section("charts", "Charts", _render_charts(charts, choices)),
-        *more,
         Section("tables", "Tables", _render_blocks(document, choices)),
         Section("notes", NOTES_TITLE, render_notes(document)),
     ]
     written = [section for section in sections if section.content]
-    script = _read_script("page.js") + "".join(_read_script(x.script) for x in written if x.script)
-    policy = "".join(f" {x.policy};" for x in written if x.policy)
-    head = _render_head(document, script, policy)
+    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
+    head = _render_head(document, script)
+    data = [_render_summary(result)]
+    data += [_render_data("ordinate-provenance", result.describe_provenance(store))]
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}\n</head>',
         '<body class="ordinate">',
-        _render_header(document, choices, written, links),
+        _render_header(document, choices, written),
         "<main>\n" + "\n".join(section.render() for section in written) + "\n</main>",
-        f"<footer><p>Made with Ordinate {version('ordinate')}.{footer}</p></footer>",
-        data,
+        f"<footer><p>Made with Ordinate {version('ordinate')}.{VERIFY}</p></footer>",
+        *filter(None, data),
         f'<script type="module">{script}</script>',
         "</body>\n</html>\n",
     ]
     return "\n".join(parts)
 
 
-def _read_script(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page with a head of its own; one without content is not written.
-
-    `script` is the file of what works in it; until that runs, the section is hidden. `policy` is
-    what it may load, in the words of a content security policy.
-    """
+class Section(NamedTuple):
+    """A part of the page with a head of its own; one without content is not written."""
 
     name: str
     title: str
     content: str
-    script: str = ""
-    policy: str = ""
 
     def render(self) -> str:
         """Return the section."""
         return (
-            f'<section id="{self.name}" aria-labelledby="{self.name}-title"{self.hidden}>\n'
+            f'<section id="{self.name}" aria-labelledby="{self.name}-title">\n'
             f'<h2 id="{self.name}-title">{self.title}</h2>\n{self.content}\n</section>'
         )
-
-    @property
-    def hidden(self) -> str:
-        """The attribute of what is not shown until a script runs."""
-        return " hidden" if self.script else ""
 
 
 # --- head ----------------------------------------------------------------------------------------
 
 
-def _render_head(document: Document, script: str, policy: str = "") -> str:
+def _render_head(document: Document, script: str) -> str:
     """Return what a browser must know first: whose code it may run, titles, style sheets."""
     chosen = "".join(
         f"@media screen{{[data-theme={name}] .ordinate,[data-theme={name}] .ordinate-chart"
@@ -131,7 +89,7 @@ def _render_head(document: Document, script: str, policy: str = "") -> str:
     )
     page = read_style("html.css") + read_style("page.css") + chosen
     policy = (
-        f"default-src 'none';{policy} style-src {_hash(page)} {_hash(svg.STYLE)}; "
+        f"default-src 'none'; style-src {_hash(page)} {_hash(svg.STYLE)}; "
         f"script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     title = ": ".join(filter(None, [document.source, document.title]))
@@ -155,27 +113,14 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _render_header(
-    document: Document,
-    choices: Choices,
-    sections: Sequence[Section],
-    links: Sequence[Link],
-) -> str:
-    listed = "\n".join(f'<li{x.hidden}><a href="#{x.name}">{x.title}</a></li>' for x in sections)
+def _render_header(document: Document, choices: Choices, sections: Sequence[Section]) -> str:
+    listed = "\n".join(f'<li><a href="#{x.name}">{x.title}</a></li>' for x in sections)
     choosers = "\n".join(render_chooser(kind, names) for kind, names in choices.items())
     return (
-        f"<header>\n{_render_links(links)}{render_text(document.title, 'h1')}\n</header>\n"
+        f"<header>\n{render_text(document.title, 'h1')}\n</header>\n"
         f'<div class="top-bar">\n<nav aria-label="Sections">\n<ul>\n{listed}\n</ul>\n</nav>\n'
         f'{choosers}\n<button type="button" id="theme" hidden>Dark</button>\n</div>'
     )
-
-
-def _render_links(links: Sequence[Link]) -> str:
-    """Return the pages of a site."""
-    if not links:
-        return ""
-    listed = "\n".join(f"<li>{render_link(link)}</li>" for link in links)
-    return f'<nav class="site" aria-label="Site">\n<ul>\n{listed}\n</ul>\n</nav>\n'
 
 
 # --- what follows a choice -----------------------------------------------------------------------
@@ -262,80 +207,11 @@ def _render_block(block: str | Grid) -> str:
 
 def _render_summary(result: "Renderable") -> str:
     """Return the report as JSON, unless it is too large for a page."""
-    element = render_data("ordinate-summary", result.to_dict())
+    element = _render_data("ordinate-summary", result.to_dict())
     return "" if len(element) > LARGEST_SUMMARY else element
 
 
-def render_data(name: str, values: Any) -> str:
+def _render_data(name: str, values: Any) -> str:
     """Return plain values as JSON in an element, which nothing in them ends."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'
-
-
-def _render_what_if(result: "Renderable") -> str:
-    """Return the confusion matrix as buttons, and the forms that move items in it.
-
-    Results that are of one confusion matrix have it.
-    """
-    matrix: ConfusionMatrix | None = getattr(result, "confusion_matrix", None)
-    if matrix is None or len(matrix.scale) > MOST_LEVELS:
-        return ""
-    names = [*matrix.scale.names]
-    cells = matrix.weights if matrix.has_unanswered else matrix.counts
-    heads = [
-        f'<th scope="col" data-position="{position!r}">{escape_text(name)}</th>'
-        for name, position in zip(names, matrix.scale.at, strict=True)
-    ]
-    heads += ['<th scope="col">no answer</th>'] if matrix.has_unanswered else []
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape_text(name)}</th>'
-        + "".join(
-            f'<td><button type="button" value="{x!r}">{_format(x)}</button></td>' for x in row
-        )
-        + "</tr>"
-        for name, row in zip(names, cells.tolist(), strict=True)
-    )
-    levels = "".join(
-        f'<option value="{k}">{escape_text(name[:40])}</option>' for k, name in enumerate(names)
-    )
-    return WHAT_IF.format(heads="".join(heads), rows=rows, levels=levels)
-
-
-def _format(weight: float) -> str:
-    return format_cell(int(weight) if weight == int(weight) else weight)
-
-
-WHAT_IF = """\
-<p>Choose a cell to take items from, then the cell to put them in, or move a whole column towards \
-its neighbour: every metric follows. The report itself stays as it is.</p>
-<div class="what-if">
-<div>
-<form id="move-cells"><label>Items to move <input name="amount" type="number" min="0" step="any" \
-value="1"></label></form>
-<div class="table plain">
-<table id="cells"><caption>Confusion matrix: rows are gold, columns predicted</caption>
-<thead><tr><td></td>{heads}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-</div>
-<form id="move-level">
-<label>Move <input name="percent" type="number" min="0" max="100" step="any" value="10"> %</label>
-<label>of the predictions of <select name="level">{levels}</select></label>
-<button name="lower" type="button">one level lower</button>
-<button name="higher" type="button">one level higher</button>
-</form>
-<p><button id="undo" type="button" disabled>Undo</button> \
-<button id="reset" type="button" disabled>Reset</button></p>
-<p id="moved" role="status"></p>
-</div>
-<div class="table plain" tabindex="0" role="region" aria-label="Metrics, what if">
-<table id="what-if-metrics"><caption>Metrics</caption>
-<thead><tr><th scope="col">metric</th><th scope="col" class="n">report</th>\
-<th scope="col" class="n">what if</th><th scope="col" class="n">change</th>\
-<th scope="col">which is</th></tr></thead>
-<tbody></tbody>
-</table>
-</div>
-</div>"""

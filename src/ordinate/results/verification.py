@@ -326,30 +326,6 @@ def _unpack(packed: str) -> str:
         raise BadInput(f"what it is made of cannot be unpacked: {problem}.") from None
 
 
-def load_report(path: Path) -> Result:
-    """Return the result of a report, made again from what the file carries.
-
-    Nothing in the file is executed. A file that was changed, in what it shows or in what it is
-    made of, is refused.
-    """
-    report = _read_report(_read_text(path))
-    provenance = report.get_provenance()
-    made_of = _load_made_of(provenance, path)
-    changed = compute_checksum(provenance, made_of) != provenance.get("sha256")
-    result = None if changed else _make_result(made_of)
-    if result is not None and _is_made_here(provenance):  # others may differ in last digits
-        again = _render_again(result, report.form)
-        changed = next(report.compare(again, VERSION), None) is not None
-    if result is None or changed:
-        raise BadInput("it was changed after it was written: see `ordinate verify`.")
-    return result
-
-
-def _is_made_here(provenance: Record) -> bool:
-    """Tell whether these versions made a report: made again, it is the same to the last digit."""
-    return (provenance.get("ordinate"), provenance.get("numpy")) == (VERSION, np.__version__)
-
-
 def _render_again(result: Result, form: str) -> str:
     """Return the report, whatever stands in a file that anybody may have changed."""
     with _explain_damage(), np.errstate(all="ignore"):
