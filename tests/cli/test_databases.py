@@ -177,8 +177,6 @@ def test_a_password_is_in_no_message(address, password):
         ("evaluate", "rows.csv", "--gold-file", "{}", "--id", "id"),
         ("evaluate-regression", "{}"),
         ("compare", "{}", "--systems", "predicted,rival"),
-        ("count", "{}", "-o", "shard.json"),
-        ("merge", "{}"),
         ("decode", "{}", "--probabilities", "p_"),
         ("meta", "{}", "--gold-file", "gold.csv"),
     ],

@@ -86,26 +86,26 @@ def test_odd_options_are_refused(options, told):
         Accumulator(SCALE, **options)
 
 
-# --- shards --------------------------------------------------------------------------------------
+# --- parts ---------------------------------------------------------------------------------------
 
 
-def merge_anyhow(shards, rng):
-    """Merge some shards, whichever they are, until one is left."""
-    while len(shards) > 1:
-        shards = [shards[k] for k in rng.permutation(len(shards))]
-        size = int(rng.integers(2, max(3, len(shards) // 3)))
-        shards = [reduce(add, shards[:size]), *shards[size:]]
-    return shards[0]
+def merge_anyhow(parts, rng):
+    """Merge some parts, whichever they are, until one is left."""
+    while len(parts) > 1:
+        parts = [parts[k] for k in rng.permutation(len(parts))]
+        size = int(rng.integers(2, max(3, len(parts) // 3)))
+        parts = [reduce(add, parts[:size]), *parts[size:]]
+    return parts[0]
 
 
 @settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_ten_thousand_shards_are_one_pass_in_any_order_and_grouping(seed):
+def test_ten_thousand_parts_are_one_pass_in_any_order_and_grouping(seed):
     rng = np.random.default_rng(seed)
     gold, predicted = rng.integers(1, 6, (2, 20_000))
     bounds = np.sort(rng.choice(np.arange(1, 20_000), 9_999, replace=False))
     parts = zip(np.split(gold, bounds), np.split(predicted, bounds), strict=True)
-    shards = [ConfusionMatrix.of(*part, SCALE) for part in parts]
-    assert len(shards) == 10_000
-    found = merge_anyhow(shards, rng)
+    parts = [ConfusionMatrix.of(*part, SCALE) for part in parts]
+    assert len(parts) == 10_000
+    found = merge_anyhow(parts, rng)
     assert found == ConfusionMatrix.of(gold, predicted, SCALE)

@@ -33,8 +33,6 @@ COMMANDS = {
     "evaluate": "evaluate predicted levels, or their probabilities, against gold levels",
     "evaluate-regression": "evaluate predicted against target values, in their unit",
     "compare": "compare systems on the same items",
-    "count": "count items into a shard, for merge",
-    "merge": "merge shards that were counted apart, and report",
     "verify": "make a report again, and say whether all digits agree",
     "power": "plan how many items a comparison takes",
     "decode": "turn probabilities into the levels that a metric rewards",
@@ -57,7 +55,7 @@ COMMANDS = {
 }
 
 # Commands that compute on threads of their own, of which each would wait for those of NumPy's BLAS.
-THREADED = {"evaluate", "evaluate-regression", "compare", "merge", "power", "verify", "meta"}
+THREADED = {"evaluate", "evaluate-regression", "compare", "power", "verify", "meta"}
 # How like another flag a slip is: --trails is one for --trials, --lenient none for --unit.
 SLIP_SIMILARITY = 0.75
 
