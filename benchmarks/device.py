@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torchmetrics.classification import MulticlassConfusionMatrix
 
-from ordinate.integrations.cuda_counting import can_run_triton
 from ordinate.integrations.torch import OrdinalMetric
 from writing import Table, Target, log, markdown, processor, shown, wrapped
 
@@ -204,8 +203,7 @@ def page(tables: dict[str, list[Run]]) -> str:
         f"{usual.ratio(OURS, WHOLE):.0%} of a device-to-device copy's bandwidth and "
         f"{usual.ratio(OURS, UNCHECKED):.0f} times as fast as torchmetrics without its checks."
     ).replace("%", " %")
-    libraries = ["numpy", "torch", "torchmetrics", *(["triton"] if can_run_triton() else [])]
-    versions = ", ".join(f"{name} {version(name)}" for name in libraries)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "torchmetrics"))
     parts = [
         "# Benchmark: counting on a GPU",
         wrapped(lead),
@@ -226,8 +224,7 @@ def page(tables: dict[str, list[Run]]) -> str:
             "Small batches are bound by the calls from Python, for all contenders. A batch of "
             f"{IMAGES[USUAL]:,} takes the processor about as long as the device, so that its "
             "figures vary with the processor from run to run. Integers of more bytes are fewer, so "
-            "that the bytes are as many. Up to 21 levels are counted by a kernel, more by "
-            "PyTorch's histogram."
+            "that the bytes are as many."
         ),
         markdown(HEAD, list_rows([run for runs in tables.values() for run in runs])),
     ]

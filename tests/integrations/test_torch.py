@@ -23,7 +23,6 @@ from torchmetrics.classification import MulticlassConfusionMatrix
 
 import ordinate
 from ordinate.errors import BadInput, BadOption, BadValues, NoItems, OffScale, UnequalLengths
-from ordinate.integrations import cuda_counting
 from ordinate.integrations.torch import OrdinalMetric, RegressionMetric
 from ordinate.results import DEFAULT_METRICS, Evaluation
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
@@ -188,15 +187,16 @@ def test_counting_is_deterministic(device):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="takes a CUDA device")
+@pytest.mark.parametrize("levels", [6, 50])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_pytorch_counts_what_the_kernel_counts(dtype, monkeypatch):
-    gold, predicted = draw_labels(6, 100_003)
-    gold[:10] = 6
-    counts = []
-    for available in (True, False):
-        monkeypatch.setattr(cuda_counting, "can_run_triton", lambda available=available: available)
-        metric = OrdinalMetric(range(6), ignore_index=2)
-        counts.append(count_batches(metric, gold, predicted, [7], dtype, "cuda").cells)
+def test_a_device_counts_what_the_processor_counts(dtype, levels):
+    gold, predicted = draw_labels(levels, 100_003)
+    gold[:10] = levels
+    metrics = (OrdinalMetric(range(levels), ignore_index=2) for _ in range(2))
+    counts = [
+        count_batches(metric, gold, predicted, [7], dtype, device).cells.cpu()
+        for metric, device in zip(metrics, ("cuda", "cpu"), strict=True)
+    ]
     assert torch.equal(*counts)
 
 

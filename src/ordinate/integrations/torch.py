@@ -40,14 +40,13 @@ except ImportError as problem:
         "pip install 'ordinate[torch]'"
     ) from None
 
-from ordinate.integrations.cuda_counting import add_counts_on_cuda
-
 __all__ = ["OrdinalMetric", "RegressionMetric"]
 
 S = TypeVar("S", ConfusionMatrix, Moments)
 MEANS, SIZES = ("y", "e"), ("Σ|e|", "Σe²", "Σ|y|", "max|e|")
 SIDE = HIGHEST_ORDER + 1  # of the powers of target and of error
 UNKNOWN_TO_MOMENTS = ("median_absolute_error", "error_percentile")
+ITEMS_PER_HISTOGRAM = 1 << 26  # whose cells take a quarter of a gigabyte
 INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 
@@ -138,13 +137,32 @@ class OrdinalMetric(_SummaryMetric[ConfusionMatrix]):
 
     def _add_counts(self, gold: Tensor, predicted: Tensor) -> None:
         if gold.device.type == "cuda":
-            add_counts_on_cuda(self.cells, gold, predicted, self.first_label, self.ignore_index)
+            self._add_histograms(gold, predicted)
             return
         if self.ignore_index is not None:
             counted = gold.long() != self.ignore_index  # a number that narrow integers may lack
             gold, predicted = gold[counted], predicted[counted]
         codes = [self._encode_labels(labels) for labels in (gold, predicted)]
         self.cells += torch.from_numpy(count_pairs(*codes)).to(self.cells.device)
+
+    def _add_histograms(self, gold: Tensor, predicted: Tensor) -> None:
+        """Count on a CUDA device; `torch.bincount` would wait for it."""
+        size = len(self.cells)
+        parts = (torch.split(column, ITEMS_PER_HISTOGRAM) for column in (gold, predicted))
+        for rows, columns in zip(*parts, strict=True):
+            row, column = self._locate_levels(rows), self._locate_levels(columns)
+            cell = torch.add(column, row.int(), alpha=size)
+            if self.ignore_index is not None:
+                cell.masked_fill_(rows.long() == self.ignore_index, -1)  # outside of the histogram
+            self.cells += torch.histc(cell, size**2, 0, size**2 - 1).view(size, size)
+
+    def _locate_levels(self, labels: Tensor) -> Tensor:
+        """Return the positions of labels on the scale, and K for what is not on it."""
+        size = len(self.cells)
+        if self.first_label or torch.iinfo(labels.dtype).max < size:
+            labels = labels.long() - self.first_label
+        lowest = max(torch.iinfo(labels.dtype).min, -1)
+        return labels.clamp(lowest, size - 1).remainder_(size)
 
     def _encode_labels(self, labels: Tensor) -> IntegerCodes:
         """Return the codes 0 to K - 1, and K for what is off the scale."""
