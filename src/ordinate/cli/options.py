@@ -16,7 +16,6 @@ from ordinate.readers.columns import LabelMapFile, TidyLabels
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     RENDERERS,
-    find_drawings,
     find_terminal_width,
     render,
 )
@@ -393,7 +392,6 @@ def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> Non
         options.format or "text",
         width=find_terminal_width(),
         details=options.details,
-        drawings=find_drawings(stream),
     )
     if options.format == "csv":
         write_csv(text, stream)

@@ -1,11 +1,10 @@
 """Showing it: a result says what it is made of, and a renderer writes that down."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ordinate.render import csv_records, latex, markdown, text
 from ordinate.render.document import Block, Document, Grid
@@ -13,7 +12,6 @@ from ordinate.render.document import Block, Document, Grid
 if TYPE_CHECKING:
     from ordinate.render.charts import Chart
 
-Drawings = Literal["none", "plain", "coloured"]  # on a terminal
 StoreText = Callable[[str], str]  # puts a text into a file beside the report, and names it
 
 __all__ = [
@@ -23,7 +21,6 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
-    "find_drawings",
     "find_terminal_width",
     "render",
 ]
@@ -100,40 +97,23 @@ def render(
     *,
     width: int | None = None,
     details: bool | None = None,
-    drawings: Drawings = "none",
     store: StoreText | None = None,
 ) -> str:
     """Return a result in one of the formats of `RENDERERS`.
 
     Text keeps to a width if there is one, at the price of columns and, unless they are asked for,
-    of details; other formats are always whole. A terminal may have drawings. JSON and pages carry
-    what they are made of, or hand it to `store` where it is too large for them.
+    of details; other formats are always whole. JSON and pages carry what they are made of, or hand
+    it to `store` where it is too large for them.
     """
     if report_format == "text":
         return text.render(
             result.document(),
             width,
             details=width is None if details is None else details,
-            illustrator=None if drawings == "none" else _make_illustrator(result, drawings),
         )
     if report_format in PROVEN_FORMATS:
         return RENDERERS[report_format](result, store)
     return RENDERERS[report_format](result)
-
-
-def _make_illustrator(result: Renderable, drawings: Drawings) -> text.Illustrator:
-    from ordinate.render.terminal_charts import Illustrator  # noqa: PLC0415 - start-up: files have none
-
-    return Illustrator(result.make_charts, colours=drawings == "coloured")
-
-
-def find_drawings(stream: TextIO) -> Drawings:
-    """Return what a stream can show: nothing but text unless it is a terminal."""
-    encoding = (stream.encoding or "").lower().replace("-", "")
-    if not stream.isatty() or encoding != "utf8" or os.environ.get("TERM") == "dumb":
-        return "none"
-    many = "256color" in os.environ.get("TERM", "") or "COLORTERM" in os.environ
-    return "coloured" if many and not os.environ.get("NO_COLOR") else "plain"
 
 
 def find_terminal_width() -> int:

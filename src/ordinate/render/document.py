@@ -17,8 +17,7 @@ class Grid:
     """A table of cells; the first `left` columns are words, the others numbers.
 
     `optional` names the columns that a narrow terminal may do without, the least needed first;
-    the last `totals` rows stay last, however the others are sorted. `view` is the name and the
-    variant of the chart that shows the same.
+    the last `totals` rows stay last, however the others are sorted.
     """
 
     title: str
@@ -27,7 +26,6 @@ class Grid:
     left: int = 1
     optional: tuple[str, ...] = ()
     totals: int = 0
-    view: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Take out of the title what could drive a terminal."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from ordinate.errors import replace_control_characters
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Cell, Document, Grid, format_grid_rows
+from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
 MOST_DRAWINGS = 2  # of a piece: those that answer first
 LARGEST_PIECE = 200_000  # letters of a piece, without its style sheet

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Protocol
 
 from ordinate.errors import JOINERS
 from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
@@ -12,37 +11,17 @@ NARROWEST = 80  # columns that every terminal is taken to have
 PAGE_WIDTH = 100  # where there is no terminal, and for sentences everywhere
 GAP = "  "  # between two columns
 SHORTEST_BREAK = 16  # a word is broken in a table only if it is longer
-ESCAPE, COLOUR = "\x1b", re.compile(r"\x1b\[[\d;]*m")  # in what is drawn, never in what is said
 LONGEST_NAME = 24  # a name is broken for the sake of an optional column only if it is longer
 DECIMALS = re.compile(r"(?<![\w.])\d+\.\d{3,}(?![\w.])")
 
 
-class Illustrator(Protocol):
-    """What draws on a terminal."""
-
-    def illustrate(
-        self, grid: Grid, rows: list[list[str]], width: int
-    ) -> tuple[list[list[str]], str]:
-        """Return the texts of a grid, its head first, with drawings, and a legend."""
-
-
-def render(
-    document: Document,
-    width: int | None = None,
-    *,
-    details: bool = True,
-    illustrator: Illustrator | None = None,
-) -> str:
+def render(document: Document, width: int | None = None, *, details: bool = True) -> str:
     """Return the document as plain text, no line of which is longer than the width."""
     page = PAGE_WIDTH if width is None else min(width, PAGE_WIDTH)
     title = wrap_words(document.title, page)
     parts = ["\n".join([*title, "=" * max(map(measure_width, title))])]
     for block in document.list_body(details=details):
-        lines = (
-            _render_grid(block, width, illustrator)
-            if isinstance(block, Grid)
-            else wrap_words(block, page)
-        )
+        lines = _render_grid(block, width) if isinstance(block, Grid) else wrap_words(block, page)
         parts.append("\n".join(lines))
     if notes := document.list_notes():
         parts.append("\n".join([NOTES_TITLE, *(_render_note(note, page) for note in notes)]))
@@ -51,8 +30,6 @@ def render(
 
 def measure_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
-    if ESCAPE in text:
-        text = COLOUR.sub("", text)
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
@@ -142,43 +119,24 @@ def _drop_digits(match: re.Match[str]) -> str:
     return f"{value:.2f}" if value >= 0.1 or value == 0 else match[0]  # p-values, say
 
 
-def _render_grid(
-    grid: Grid, width: int | None, illustrator: Illustrator | None = None
-) -> list[str]:
-    rows, legend = format_grid_rows(grid), ""
-    if illustrator is not None and width is not None:
-        rows, legend = illustrator.illustrate(grid, rows, width)
-    columns = _make_columns(grid, rows)
+def _render_grid(grid: Grid, width: int | None) -> list[str]:
+    columns = [
+        _Column(texts, words=index < grid.left)
+        for index, texts in enumerate(zip(*format_grid_rows(grid), strict=True))
+    ]
     title = [] if not grid.title else [grid.title]
     if title and width is not None:
         title = wrap_words(grid.title, width)
     widths = [column.natural for column in columns]
-    below = wrap_words(legend, width) if legend and width is not None else []
     if width is None or _measure(widths) <= width:
-        return [*title, *_render_columns(columns, widths), *below]
+        return [*title, *_render_columns(columns, widths)]
     columns, dropped = _drop_columns(grid, columns, width)
     lines = [line for part in _split_columns(columns, grid.left, width) for line in part]
-    lines += below
     if dropped:
         names = ", ".join(dict.fromkeys(dropped))
         note = f"Not shown at this width: {names} (-o FILE or --format json has all columns)."
         lines += wrap_words(note, min(width, PAGE_WIDTH))
     return [*title, *lines]
-
-
-def find_room(grid: Grid, rows: list[list[str]], width: int) -> int:
-    """Return how many columns of a terminal a grid leaves free, less than 0 if it is split."""
-    columns = _make_columns(grid, rows)
-    if _measure([column.natural for column in columns]) > width:
-        columns, _ = _drop_columns(grid, columns, width)
-    return width - _measure(
-        [max(x.with_wrapped_head, x.measure_unbroken(LONGEST_NAME)) for x in columns]
-    )
-
-
-def _make_columns(grid: Grid, rows: list[list[str]]) -> list[_Column]:
-    texts = zip(*rows, strict=True)
-    return [_Column(column, words=index < grid.left) for index, column in enumerate(texts)]
 
 
 def _measure(widths: list[int]) -> int:

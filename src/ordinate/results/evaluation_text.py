@@ -216,7 +216,7 @@ def _make_metrics_grid(result: "Evaluation") -> Grid:
     rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
     header = (*header, f"majority {majority}", "chance", "attainable")
     optional = ("attainable", f"majority {majority}")
-    return Grid("Metrics", header, rows, left=2, optional=optional, view=("metrics", ""))
+    return Grid("Metrics", header, rows, left=2, optional=optional)
 
 
 def _make_interval_title(result: "Evaluation") -> tuple[str, ...]:
@@ -331,9 +331,7 @@ def _make_confusion_grid(result: "Evaluation") -> Grid:
     ]
     totals = cells.sum(axis=0)
     rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(matrix.total))))
-    return Grid(
-        "Confusion matrix", (*header, "total"), tuple(rows), totals=1, view=("confusion", "")
-    )
+    return Grid("Confusion matrix", (*header, "total"), tuple(rows), totals=1)
 
 
 def _list_proximities(result: "Evaluation") -> list[Block]:

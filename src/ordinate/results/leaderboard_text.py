@@ -113,9 +113,8 @@ def _describe_cases(result: "Comparison") -> list[Document]:
     def retitle(block: str | Grid) -> str | Grid:
         if isinstance(block, str):
             return block
-        view = block.view and (f"case_{block.view[0]}", block.view[1])
         own = f"{title}: {block.title[:1].lower()}{block.title[1:]}"
-        return replace(block, title=own, view=view)
+        return replace(block, title=own)
 
     blocks = [
         block.map(retitle) if isinstance(block, Variants) else retitle(block)
@@ -184,8 +183,7 @@ def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
     rows += [(None, name, value, *empty) for name, value in _list_baselines(board)]
     title = f"Leaderboard by {name} ({better} is better)"
     optional = ("P(rank 1)", "rank interval")
-    view = ("leaderboard", name)
-    return Grid(title, header, tuple(rows), left=2, optional=optional, view=view)
+    return Grid(title, header, tuple(rows), left=2, optional=optional)
 
 
 def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:

@@ -158,7 +158,7 @@ def _make_metrics_grid(
         own = get_interval_unit(metric, unit) if of_intervals else result.get_unit(metric)
         row = (metric.expression, BETTER_VALUES[metric.direction], format_number(one.value))
         rows.append((*row, *interval, *((own,) if unit else ())))
-    return Grid(title, header, tuple(rows), left=2, view=("metrics", ""))
+    return Grid(title, header, tuple(rows), left=2)
 
 
 def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
