@@ -12,7 +12,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables
+STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables cem-replication
 .PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
@@ -138,6 +138,9 @@ conformal-sets: $(VENV)/.test ## study the size and coverage of conformal predic
 
 many-tables: $(VENV)/.test ## study intervals of macro F1 where tables are too many to resample
 	$(BIN)/python benchmarks/many_tables.py --write docs/studies/many-tables.md
+
+cem-replication: $(VENV)/.test ## run the CEM paper's experiment on metrics again
+	$(BIN)/python benchmarks/cem_replication.py --search --write docs/studies/cem-replication.md
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

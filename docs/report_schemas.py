@@ -577,16 +577,6 @@ REPORTS: dict[str, Parts] = {
         "notes": TEXTS,
         "source": record(ORIGIN),
     },
-    "ReplicationStudy": HEAD
-    | {"study": {"const": "synthetic"}, "seeds": items(INTEGER), "readings": by_name(OPEN_RECORD)},
-    "ReadingSearch": HEAD
-    | {
-        "study": {"const": "synthetic_search"},
-        "seeds": items(INTEGER),
-        "possible tried first_in_every_column ahead_of_flat_in_every_column": COUNT,
-        "literal": record(READING),
-        "best": record(READING),
-    },
     "CheckReport": task("check")
     | {
         "experiment": TEXT,

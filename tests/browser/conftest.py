@@ -9,7 +9,6 @@ from page_browser import PageBrowser
 from result_examples import (
     FURTHER_REPORTS,
     MAKERS,
-    make_replication_results,
     make_search_results,
 )
 
@@ -55,7 +54,6 @@ def list_pages(make_page, tmp_path_factory):
     """The pages of one maker of results, or of those that are made together."""
     together = {
         "searches": lambda: make_search_results(tmp_path_factory.mktemp("searches")),
-        "replication": make_replication_results,
     }
 
     @functools.cache

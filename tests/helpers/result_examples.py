@@ -158,20 +158,3 @@ def make_search_results(root: Path) -> dict[str, Result]:
         experiment, load_model(experiment, names[0]), ["test", "other"]
     )
     return found
-
-
-def make_replication_results() -> dict[str, Result]:
-    """Return the replication of a study, made small, and a choice of its reading by few changes."""
-    from ordinate.meta.replication import option_search
-    from ordinate.meta.replication.study import ReadingOutcome, ReplicationStudy
-    from ordinate.meta.replication.synthetic_experiment import FITTED, SyntheticRun
-
-    literal, run = option_search.LITERAL, SyntheticRun(1, cases=5)
-    outcome = ReadingOutcome(literal, np.array([run.compute_coverages(literal)]))
-    best, tried = option_search.descend_readings(
-        literal, lambda x: option_search.ReadingFit(len(x.changes(FITTED)), 0.0, 0, 0)
-    )
-    return {
-        "replication": ReplicationStudy((1,), {"literal": outcome, "fitted": outcome}),
-        "readings": option_search.ReadingSearch((1,), best, tried),
-    }

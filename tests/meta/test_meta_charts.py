@@ -8,10 +8,7 @@ from panels import panel_of, sampled
 
 from ordinate.meta.meta_evaluation import evaluate_metrics
 from ordinate.meta.property_verdicts import PropertyVerdicts
-from ordinate.meta.replication.published_figures import TABLE_3
-from ordinate.meta.replication.study import run_replication
 from ordinate.metrics import find_metric
-from ordinate.render.charts import Point
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -68,16 +65,3 @@ def test_properties_are_shaded_by_their_verdicts():
         for law, record in laws.items():
             cell = cells[metric, law.replace("_", " ")]
             assert (cell.text, cell.shade) == (signs[record["verdict"]], shades[record["verdict"]])
-
-
-def test_the_replication_stands_beside_the_paper():
-    study = run_replication(seeds=[0, 1])
-    outcome = study.outcomes["literal"]
-    panel = study.get_chart("replication", "literal").panels[0]
-    points = [mark for mark in panel.marks if isinstance(mark, Point)]
-    means = {x.y: x for x in points if x.series == "mean over seeds"}
-    papers = {x.y: x.x for x in points if x.series == "paper"}
-    for row, (metric, published) in enumerate(TABLE_3.items()):
-        mean, spread = outcome.mean[row, 0], outcome.spread[row, 0]
-        assert (means[metric].x, means[metric].high) == (mean, pytest.approx(mean + spread))
-        assert papers[metric] == published[0]

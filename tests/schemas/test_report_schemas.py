@@ -14,7 +14,6 @@ import pytest
 from result_examples import (
     FURTHER_REPORTS,
     MAKERS,
-    make_replication_results,
     make_search_results,
 )
 from search_cases import CASES
@@ -92,7 +91,6 @@ def test_reports_of_searches_follow_theirs(searches, tmp_path):
     root, made = searches
     checked = {check(result) for result in made.values()}
     checked |= {check(ordinate.make_model_card(root / name)) for name in ("regression",)}
-    checked |= {check(result) for result in make_replication_results().values()}
     report = get_result("evaluation")
     report.save(tmp_path / "report.json")
     checked.add(check(ordinate.verify(tmp_path / "report.json")))

@@ -51,7 +51,6 @@ COMMANDS = {
     "advise": "say which metrics to report, and why",
     "properties": "say which formal properties metrics have",
     "meta": "meta-evaluation: which metrics deserve trust on your systems",
-    "study": "run an experiment on metrics again",
 }
 
 # Commands that compute on threads of their own, of which each would wait for those of NumPy's BLAS.
