@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from drawn_charts import compare_with_chart
+from frozen import keep
 from rendered_reports import words
 from result_examples import FURTHER_REPORTS, LABELS, MAKERS, TAG
 from terminal_drawings import erase_drawings
@@ -74,6 +75,9 @@ def test_each_method_is_its_renderer(name):
     plain = json.loads(result.to_json())
     assert plain.pop(PROVENANCE).keys() >= {"ordinate", "sha256"}
     assert plain == json.loads(json.dumps(result.to_dict()))
+    tables = [result.to_csv(table) for table in result.list_tables()]
+    forms = [render(result, form) for form in ("text", "markdown", "latex", "csv")]
+    keep(name, json.dumps(plain, indent=1), *forms, *tables)
 
 
 @EVERY_REPORT
