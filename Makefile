@@ -6,6 +6,7 @@ PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN    := $(VENV)/$(PROGRAMS)
 DEMO   := build/demo
 AXE    := build/axe
+FROZEN ?= build/frozen
 comma  := ,
 PYTEST := -m pytest -q -n auto --dist worksteal
 # Compiled modules are kept whatever the caller says: tests start dozens of processes.
@@ -13,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables cem-replication
-.PHONY: help demo test test-all test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
+.PHONY: help demo test test-all frozen test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +87,9 @@ test: lint $(AXE)/node_modules ## lint, types, import rules and all quick tests
 test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of laws and branch coverage
 	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
 		-m 'slow or not slow'
+
+frozen: $(VENV)/.test ## keep every report of the tests in FROZEN, to compare two states of the code
+	FROZEN=$(abspath $(FROZEN)) $(BIN)/python $(PYTEST) tests
 
 test-engines: $(VENV)-engines/.engines ## the engines that need Java or a server, and all others
 	$(VENV)-engines/$(PROGRAMS)/python -m pytest -q -m 'slow or not slow' tests/engines

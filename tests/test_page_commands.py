@@ -27,7 +27,6 @@ PARSED_ONLY = {  # by what they begin with
     "features embeddings": "takes a model of the reader's",
     "features perplexity": "takes a model of the reader's",
     "properties --search": "`make properties` runs it",
-    "study synthetic --search-readings": "minutes, and one for the page of the study",
 }
 PASSED = {0, 3}  # 3: --fail-under
 SEARCH = "ordinate tune-regression densities.csv --target density -e found"

@@ -5,6 +5,8 @@ import io
 import json
 from typing import Any, NamedTuple
 
+from frozen import FOLDER, keep, read_outputs
+
 from ordinate.cli.main import main
 
 
@@ -17,12 +19,16 @@ class Ran(NamedTuple):
 def run(*arguments) -> Ran:
     """Run a command in this process."""
     out, err = io.StringIO(), io.StringIO()
+    words = [str(argument) for argument in arguments]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = main([str(argument) for argument in arguments])
+            code = main(words)
         except SystemExit as stop:
             code = stop.code
-    return Ran(code, out.getvalue(), err.getvalue())
+    ran = Ran(code, out.getvalue(), err.getvalue())
+    if FOLDER is not None:
+        keep(f"{' '.join(words)}: {code}", ran.out, ran.err, *read_outputs(words))
+    return ran
 
 
 def read_values(text: str) -> dict[str, Any]:

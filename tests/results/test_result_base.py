@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from drawn_charts import compare_with_chart
+from frozen import keep
 from rendered_reports import words
 from result_examples import FURTHER_REPORTS, LABELS, MAKERS, TAG
 
@@ -72,6 +73,9 @@ def test_each_method_is_its_renderer(name):
     plain = json.loads(result.to_json())
     assert plain.pop(PROVENANCE).keys() >= {"ordinate", "sha256"}
     assert plain == json.loads(json.dumps(result.to_dict()))
+    tables = [result.to_csv(table) for table in result.list_tables()]
+    forms = [render(result, form) for form in ("text", "markdown", "latex", "csv")]
+    keep(name, json.dumps(plain, indent=1), *forms, *tables)
 
 
 @EVERY_REPORT
@@ -82,7 +86,7 @@ def test_a_report_begins_with_its_verdict(name):
 
 
 @EVERY_REPORT
-@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("width", [80, 100, 160])
 def test_text_fits_its_width(name, width):
     lines = render(get_result(name), width=width).splitlines()
     assert [line for line in lines if measure_width(line) > width] == []
@@ -163,13 +167,6 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
 def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
     with pytest.raises(BadOutput, match="cannot be written"):
         get_result("evaluation").save(tmp_path / name)
-
-
-@EVERY_REPORT
-@pytest.mark.parametrize("width", [80, 100, 160])
-def test_text_fits_the_width(name, width):
-    text = render(get_result(name), width=width)
-    assert [line for line in text.splitlines() if measure_width(line) > width] == []
 
 
 @EVERY_REPORT
