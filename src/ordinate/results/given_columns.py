@@ -102,8 +102,9 @@ class GivenColumns:
     def measure_agreement(self, scale: Scale) -> float:
         """Return how often the most probable level is the predicted one."""
         levels = encode_positions(scale, self["predicted"], "predicted")
-        there = levels < len(scale)
-        same = levels[there] == self["probabilities"][there].argmax(axis=1)
+        rows = self["probabilities"]
+        there = (levels < len(scale)) & ~np.isnan(rows).any(axis=1)
+        same = levels[there] == rows[there].argmax(axis=1)
         return float(same.mean()) if len(same) else math.nan
 
 
