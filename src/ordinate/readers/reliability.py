@@ -220,7 +220,7 @@ class _BlockReader:
                 rows = np.stack([table[f"p{k}"] for k in range(len(self.names))], axis=1)
                 rows = place_columns(rows, order)
                 gold, *predicted = (levels[side][table[side]] for side in levels)
-                known = ~np.isnan(rows).any(axis=1)
+                known = (gold < len(counter.scale)) & ~np.isnan(rows).any(axis=1)
                 agreement += [
                     (x == rows.argmax(axis=1))[known & (x < len(counter.scale))] for x in predicted
                 ]
