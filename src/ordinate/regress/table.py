@@ -19,11 +19,11 @@ from ordinate.readers.columns import FileOptions
 from ordinate.readers.item_columns import read_columns
 from ordinate.regress.numeric_table import (
     NumericTable,
-    RowPolicy,
     is_id_name,
     read_numeric_table,
 )
 from ordinate.render.estimates import format_count
+from ordinate.summaries.tabulation import RowPolicy
 
 Floats = NDArray[np.float64]
 

@@ -497,10 +497,11 @@ def evaluate(
                 renormalize=renormalize,
                 drop=missing == "drop",
             )
-            calibrations = _count_probabilities(
+            whole, parts = _count_probabilities(
                 reading, of_probabilities, missing=missing, bins=bins, interval=intervals
             )
             counted = reading.count_labels(missing)
+            calibrations = whole.replace_fields(agreement=reading.measure_agreement()), parts
     else:
         given, declared = given.read_labels(scale, spelling, ["predicted"])
         if probabilities is not None:
@@ -589,7 +590,7 @@ def _count_probabilities(
     missing: MissingPolicy,
     bins: int,
     interval: IntervalOption,
-) -> "Calibrations":
+) -> "tuple[Calibration, dict[Hashable, Calibration]]":
     """Return the calibration of all items of a lazy table, and of each subgroup."""
     from ordinate.results.calibration import (  # noqa: PLC0415 - start-up: labels alone need none
         Calibration,

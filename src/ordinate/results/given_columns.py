@@ -100,10 +100,11 @@ class GivenColumns:
         return found
 
     def measure_agreement(self, scale: Scale) -> float:
-        """Return how often the most probable level is the predicted one."""
-        levels = encode_positions(scale, self["predicted"], "predicted")
-        there = levels < len(scale)
-        same = levels[there] == self["probabilities"][there].argmax(axis=1)
+        """Return how often the most probable level is the predicted one, of items with gold."""
+        gold, levels = (encode_positions(scale, self[x], x) for x in ("gold", "predicted"))
+        rows = self["probabilities"]
+        there = (np.maximum(gold, levels) < len(scale)) & ~np.isnan(rows).any(axis=1)
+        same = levels[there] == rows[there].argmax(axis=1)
         return float(same.mean()) if len(same) else math.nan
 
 

@@ -61,14 +61,19 @@ def build_probability_array(
 
 
 def arrange_columns(
-    scale: Scale, probabilities: Any, columns: ColumnLabels = None, gold: Any = None
+    scale: Scale,
+    probabilities: Any,
+    columns: ColumnLabels = None,
+    gold: Any = None,
+    *,
+    option: str = "columns",
 ) -> NDArray[Any]:
     """Return the numbers [N, K], not yet checked, in the order of the scale.
 
     Columns are known by their names: those of a frame, or `columns`; a level without one has the
     probability 0. `columns="scale"` says that they stand in the order of the scale. Without names
     they are taken if sorting the labels, as scikit-learn does, gives that order, too; labels are
-    sorted by the type that they have in `gold`.
+    sorted by the type that they have in `gold`. Errors advise to name them by `option`.
     """
     if hasattr(probabilities, "collect_schema") and hasattr(probabilities, "collect"):  # lazy
         probabilities = probabilities.collect()
@@ -89,7 +94,7 @@ def arrange_columns(
         )
     values = _convert_to_floats(values)
     if names is None:
-        _refuse_unclear_order(scale, gold)
+        _refuse_unclear_order(scale, gold, option)
         return values
     order = match_columns_to_levels(scale, names)
     return values if order == list(range(len(scale))) else place_columns(values, order)
@@ -116,15 +121,15 @@ def place_columns(values: NDArray[Any], order: list[int]) -> NDArray[Any]:
     return placed
 
 
-def _refuse_unclear_order(scale: Scale, gold: Any) -> None:
+def _refuse_unclear_order(scale: Scale, gold: Any, option: str) -> None:
     """Refuse columns without names where sorting the labels gives another order than the scale."""
     in_order = sort_labels(scale, gold)
     if in_order != list(scale.labels):
         raise BadProbabilities(
             f"The columns of probabilities have no names, and the order of the scale, {scale}, is "
             f"not that in which scikit-learn sorts the labels: "
-            f"{shorten(', '.join(map(str, in_order)))[1:-1]}. Add columns=model.classes_, or "
-            f'columns="{IN_ORDER_OF_SCALE}" if they stand in the order of the scale.'
+            f"{shorten(', '.join(map(str, in_order)))[1:-1]}. Add {option}=model.classes_, or "
+            f'{option}="{IN_ORDER_OF_SCALE}" if they stand in the order of the scale.'
         )
 
 
