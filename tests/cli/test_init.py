@@ -249,7 +249,7 @@ def test_test_data_need_training_data(tmp_path):
     ran = run("init", tmp_path / "new", "--test", write_essays(tmp_path / "essays.csv"))
     assert (ran.code, "--train" in ran.err) == (2, True)
     ran = run("init", tmp_path / "new", "--train", tmp_path / "essays.md")
-    assert (ran.code, "CSV, TSV, JSONL or Parquet" in ran.err) == (2, True)
+    assert (ran.code, "CSV, TSV, JSONL, Parquet or XLSX" in ran.err) == (2, True)
 
 
 @pytest.fixture(scope="module")

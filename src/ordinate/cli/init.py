@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
         "--train",
         metavar="FILE",
         type=InputPath,
-        help="labelled texts to learn from: CSV, TSV, JSONL or Parquet, also gzipped",
+        help="labelled texts to learn from: CSV, TSV, JSONL, Parquet or XLSX, also gzipped",
     )
     add(
         "--test",
