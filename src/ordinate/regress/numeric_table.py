@@ -105,8 +105,13 @@ def read_numeric_table(
 
 
 def is_id_name(name: str) -> bool:
-    """Tell whether a column is called as columns of ids are."""
-    return name.strip().lower() in USUAL_NAMES["id"]
+    """Tell whether a column is called as columns of ids are.
+
+    >>> is_id_name("ID"), is_id_name("sample_id"), is_id_name("solid")
+    (True, True, False)
+    """
+    bare = name.strip().lower()
+    return bare in USUAL_NAMES["id"] or bare.endswith(("_id", " id"))
 
 
 def _drop_rows(table: NumericTable, label: str | None) -> NumericTable:

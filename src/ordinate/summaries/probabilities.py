@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, BadProbabilities, UnequalLengths, shorten
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
-from ordinate.scale.labels import is_missing, normalize_label, parse_number
+from ordinate.scale.labels import find_word, is_missing, normalize_label, parse_number
 
 Floats = NDArray[np.float64]
 ColumnLabels = Iterable[Any] | str | None  # of the columns of an array, in their order
@@ -194,12 +194,15 @@ def take_labels(scale: Scale, positions: NDArray[Any]) -> NDArray[Any]:
 def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
     """Return which of the named columns belongs to each level, `NO_COLUMN` where none does.
 
-    A name is a level's label, alone or after the prefix that all names share.
+    A name is a level's label, alone or after the prefix that all names share. Where there is one
+    for each level, the label may stand among other words.
 
     >>> match_columns_to_levels(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
     [1, 2, 0, 5, 4, 3]
     >>> match_columns_to_levels(Scale.of("low,mid,high"), ["high", "low"])
     [1, -1, 0]
+    >>> match_columns_to_levels(Scale.of("1..3"), ["3 stars", "1 star", "2 stars"])
+    [1, 2, 0]
     """
     given, levels = (
         [normalize_label(name) for name in names],
@@ -210,10 +213,13 @@ def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
             places = {name[len(prefix) :]: k for k, name in enumerate(given)}
             if places.keys() <= set(levels):
                 return [places.get(level, NO_COLUMN) for level in levels]
+        words = [find_word(name, levels) for name in given]
+        if len(words) == len(levels) and set(words) == set(levels):
+            return [words.index(level) for level in levels]
     raise BadProbabilities(
         f"The columns {shorten(', '.join(given))} do not say which levels of {scale} they are for. "
-        "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
-        "with columns=[…]."
+        "Name them like the levels, alone, after one prefix (p_A1, p_A2, …) or with other words (5 "
+        "stars), or say the order with columns=[…]."
     )
 
 
