@@ -503,19 +503,19 @@ def evaluate(
             counted = reading.count_labels(missing)
     else:
         given, declared = given.read_labels(scale, spelling, ["predicted"])
-        if probabilities is not None:
-            drop = missing == "drop"
-            given = given.add_probabilities(probabilities, columns, declared, drop=drop)
-            calibrations = _evaluate_probabilities(
-                given,
-                scale=declared,
-                metrics=of_probabilities,
-                missing="drop" if drop else "error",
-                renormalize=renormalize,
-                bins=bins,
-                interval=intervals,
-            )
+        drop = missing == "drop"
         with explain_unknown_labels():
+            if probabilities is not None:
+                given = given.add_probabilities(probabilities, columns, declared, drop=drop)
+                calibrations = _evaluate_probabilities(
+                    given,
+                    scale=declared,
+                    metrics=of_probabilities,
+                    missing="drop" if drop else "error",
+                    renormalize=renormalize,
+                    bins=bins,
+                    interval=intervals,
+                )
             counted = count_tables(given, declared, missing)
         preset = describe_preset(declared) if scale is None else ()
         counted = replace(counted, notes=(*preset, *spelling.describe(declared)))
