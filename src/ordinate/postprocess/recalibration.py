@@ -14,12 +14,11 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.estimator import (
     BaseEstimator,
     encode_gold_levels,
-    list_columns,
     read_probability_rows,
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.probabilities import ColumnLabels
+from ordinate.summaries.probabilities import ColumnLabels, list_columns
 from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Floats = NDArray[np.float64]

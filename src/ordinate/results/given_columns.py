@@ -46,7 +46,7 @@ class GivenColumns:
         weights = convert_weights(self["weights"])
         return {x: encode_positions(scale, y, x, weights, beside=sides) for x, y in sides.items()}
 
-    def _blank_incomplete_items(
+    def blank_incomplete_items(
         self, scale: Scale, levels: Mapping[str, NDArray[Any]]
     ) -> "GivenColumns":
         """Return the columns, without gold where another label or the cluster is missing.
@@ -102,7 +102,7 @@ class GivenColumns:
         found = replace(self, columns={**self.columns, "probabilities": rows})
         levels = found.encode_labels(scale)
         if drop:
-            found = found._blank_incomplete_items(scale, levels)
+            found = found.blank_incomplete_items(scale, levels)
         if self["predicted"] is None:
             more = {"predicted": find_most_probable_labels(scale, rows)}
             found = replace(found, columns={**found.columns, **more})
