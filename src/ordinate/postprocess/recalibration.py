@@ -359,14 +359,11 @@ def _differentiate_log_loss(line: Floats, logs: Floats, items: CalibrationItems)
         both = np.hstack([p * log, p])
         moments = weight @ np.hstack([both[:, :size] * log, both])
         bend -= (both * weight[:, None]).T @ both
-        bend += _assemble_hessian(*np.split(moments, 3))
+        squares, products, plain = map(np.diag, np.split(moments, 3))
+        bend += np.block([[squares, products], [products, plain]])
         seen = np.bincount(gold, weight * log[own], size), np.bincount(gold, weight, size)
         slope += moments[size:] - np.concatenate(seen)
     return Derivatives(value, slope, bend)
-
-
-def _assemble_hessian(squares: Floats, products: Floats, plain: Floats) -> Floats:
-    return np.block([[np.diag(squares), np.diag(products)], [np.diag(products), np.diag(plain)]])
 
 
 def minimise_convex(

@@ -443,7 +443,7 @@ def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     parts = [part for _, part in subgroups]
     rows: list[tuple[Cell, ...]] = [("items", *(part.confusion_matrix.n for part in parts))]
     for name in result.metrics:
-        rows.append((name, *(_format_score(part.metrics[name]) for part in parts)))
+        rows.append((name, *(format_score(part.metrics[name]) for part in parts)))
         if result.second_rater is not None:
             raters = (_format_second_rater(part, name) for part in parts)
             rows.append((f"{name} of the second rater", *raters))
@@ -472,7 +472,8 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     return [lay_out_subgroups(grid, intervals=True)]
 
 
-def _format_score(score: "Score") -> Cell:
+def format_score(score: "Score") -> Cell:
+    """Return a value with its interval, where it has one."""
     return score.value if score.estimate is None else format_with_interval(score.estimate)
 
 
