@@ -19,7 +19,10 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.frame_files import write_frame
 from ordinate.postprocess.conformal_sets import PredictionSets
 
-WORDS = {"low": "the cat sat on a mat", "high": "notwithstanding objections of the committee"}
+WORDS = {
+    "low": "the cat sat on a mat, number",
+    "high": "notwithstanding objections of the committee, number",
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,7 @@ def tuned():
     essays = {
         "nr": [f"e{k}" for k in range(40)],
         "grade": levels,
-        "essay": [f"{WORDS[level]}, number {k}" for k, level in enumerate(levels)],
+        "essay": [f"{WORDS[level]} {k}" for k, level in enumerate(levels)],
     }
     named = {"text_column": "essay", "label_column": "grade", "id_column": "nr"}
     options = {"metric": "accuracy", "models": "logistic", "trials": 1, "folds": 2}
