@@ -251,7 +251,11 @@ def test_names_from_a_file_are_as_harmless_as_names_from_python(tmp_path, form, 
 
 def test_wide_letters_keep_columns_in_line():
     labels = ["低", "中位", "e\u0301"]  # two columns for each of the first, one for the last
-    grid = render(ordinate.evaluate(labels, labels, scale=labels)).split("Levels\n")[1]
+    grid = (
+        render(ordinate.evaluate(labels, labels, scale=labels))
+        .split("Levels\n")[1]
+        .split("\n\n")[0]
+    )
     rows = [line for line in grid.splitlines() if line.startswith(tuple(labels))]
     ends = [
         len(row) + sum("\u4e00" <= x <= "\u9fff" for x in row) - ("\u0301" in row) for row in rows

@@ -77,9 +77,7 @@ def estimate_probability_metric(
         )
     if not blocks.shape:
         return make_point_estimate(value, NO_BLOCKS_NOTE)
-    return _build_estimate(
-        metric, value, _jackknife_spread(metric(_leave_one_block_out(blocks))), settings, "blocks"
-    )
+    return _build_estimate(metric, value, _jackknife_error(metric, blocks), settings, "blocks")
 
 
 def _is_plain_mean(metric: Metric, reliability: Reliability) -> bool:
@@ -114,6 +112,11 @@ def _score_error(metric: Metric, reliability: Reliability, value: float) -> floa
     spread = products - 2 * mean * scores.squared[index] + mean**2 * reliability.squares
     variance = 0.0 if spread < ROUNDING_SHARE * products else spread / reliability.weight**2
     return math.sqrt(variance * n / (n - 1)) / steps if n > 1 else math.nan
+
+
+def _jackknife_error(metric: Metric, blocks: Reliability) -> float:
+    """Return the jackknife error of a metric."""
+    return _jackknife_spread(metric(_leave_one_block_out(blocks)))
 
 
 def _leave_one_block_out(blocks: Reliability) -> Reliability:

@@ -230,6 +230,10 @@ class LeaderboardBuilder:
         first = self.panel.confusion_matrix(self.panel.systems[0])
         return BaselinePredictors(first.with_cells(np.diag(first.gold)))
 
+    def _measure_baselines(self, metric: Metric) -> Baselines | None:
+        """Return what constants and chance reach."""
+        return self._baseline_predictors.measure(metric)[0]
+
     @property
     def unit(self) -> str:
         """What is swapped whole."""
@@ -258,7 +262,7 @@ class LeaderboardBuilder:
             metric=metric,
             standings=tuple(standings),
             pairs=tuple(pairs),
-            baselines=self._baseline_predictors.measure(metric)[0],
+            baselines=self._measure_baselines(metric),
             conclusion=write_conclusion(metric, standings, pairs, undecidable, self.unit),
             resampling=self._choose_resampling(metric),
             notes=tuple(notes),
