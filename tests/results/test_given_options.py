@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import ordinate
-from ordinate.errors import BadOption, BadProbabilities, BadWeights, MissingLabels
+from ordinate.errors import BadOption, BadProbabilities, BadWeights, MissingLabels, OffScale
 
 GOLD = np.array(["low", "mid", "high", "mid"] * 30)
 CODES = np.array([0, 1, 2, 1] * 30)
@@ -192,3 +192,19 @@ def test_a_hidden_weight_is_none_and_a_hidden_subgroup_is_that_of_the_others():
     with pytest.raises(BadWeights, match="row 4"):
         ordinate.evaluate(labels, labels, "0..1", weights=masked)
     assert list(ordinate.evaluate(labels, labels, "0..1", by=masked).by) == [1, None]
+
+
+def test_items_of_weight_0_may_have_labels_off_the_scale_beside_probabilities():
+    guess, weights = ["strange", *GOLD[1:]], [0, *[1] * 119]
+    options = {"probabilities": ROWS, "columns": "scale", "interval": None}
+    found = ordinate.evaluate(GOLD, guess, SCALE, weights=weights, **options)
+    assert found.confusion_matrix.n == 119
+    assert found.probabilities.agreement == 1.0
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_one_error_lists_unknown_labels_of_all_sides_beside_probabilities(missing):
+    gold, guess = ["Low", *GOLD[1:]], [*GOLD[:-1], "MID"]
+    with pytest.raises(OffScale, match="label_map=") as caught:
+        ordinate.evaluate(gold, guess, SCALE, probabilities=ROWS, columns="scale", missing=missing)
+    assert caught.value.proposed_map == {"Low": "low", "MID": "mid"}

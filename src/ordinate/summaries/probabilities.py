@@ -21,10 +21,8 @@ ColumnLabels = Iterable[Any] | str | None  # of the columns of an array, in thei
 IN_ORDER_OF_SCALE = "scale"  # in place of labels: those of the scale
 NO_COLUMN = -1  # of a level that has none
 STRICT_TOLERANCE = 1e-6  # how far from 1 the sum of a row may be
-ROUNDED = 0.005  # what two decimals leave out of a probability, added up with renormalize=True …
-MOST_ROUNDED = (
-    10 * ROUNDED
-)  # … over ten levels at most, as most probabilities of a fine scale are 0
+ROUNDED = 0.005  # what two decimals leave out of a probability, added up with renormalize=True
+MOST_ROUNDED = 10 * ROUNDED  # of a row: on a fine scale, most probabilities are 0
 ROWS_PER_BLOCK = 1 << 14  # which are looked at together
 
 
@@ -98,6 +96,11 @@ def arrange_columns(
         return values
     order = match_columns_to_levels(scale, names)
     return values if order == list(range(len(scale))) else place_columns(values, order)
+
+
+def list_columns(columns: ColumnLabels) -> ColumnLabels:
+    """Return the labels of columns, which an iterator gives only once."""
+    return columns if columns is None or isinstance(columns, str) else tuple(columns)
 
 
 def _list_column_labels(
