@@ -20,6 +20,7 @@ from ordinate.experiment.frame_files import write_frame
 from ordinate.postprocess.conformal_sets import PredictionSets
 
 WORDS = {"low": "the cat sat on a mat", "high": "notwithstanding objections of the committee"}
+NEW = {level: f"{text}, number 99" for level, text in WORDS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +37,19 @@ def tuned():
 
 
 def test_a_list_of_texts_needs_no_names_of_columns_and_no_ids(tuned):
-    found = predict(tuned, [WORDS["high"], WORDS["low"]])
+    found = predict(tuned, [NEW["high"], NEW["low"]])
     assert found.ids is None
     assert list(found.columns()["level"]) == ["high", "low"]
 
 
 def test_a_frame_of_texts_is_read_by_the_columns_of_training(tuned):
-    found = predict(tuned, {"essay": [WORDS["high"], WORDS["low"]], "nr": ["x", "y"]})
+    found = predict(tuned, {"essay": [NEW["high"], NEW["low"]], "nr": ["x", "y"]})
     assert found.ids == ("x", "y")
     assert list(found.columns()["level"]) == ["high", "low"]
 
 
 def test_new_texts_need_no_ids_though_those_of_training_had_some(tuned):
-    found = predict(tuned, {"essay": [WORDS["high"], WORDS["low"]]})
+    found = predict(tuned, {"essay": [NEW["high"], NEW["low"]]})
     assert found.ids is None
     assert list(found.columns()["row"]) == [1, 2]
     assert list(found.columns()["level"]) == ["high", "low"]
@@ -57,7 +58,7 @@ def test_new_texts_need_no_ids_though_those_of_training_had_some(tuned):
 def test_a_column_of_ids_that_is_named_now_has_to_be_there(tuned):
     experiment = Experiment.open(tuned.folder, columns=DataColumns(id="number"))
     with pytest.raises(BadInput, match=r"no column 'number' \(id_column\)"):
-        predict(experiment, {"essay": [WORDS["high"]], "nr": ["x"]})
+        predict(experiment, {"essay": [NEW["high"]], "nr": ["x"]})
 
 
 def test_data_that_have_gold_are_evaluated(tuned):
@@ -65,7 +66,7 @@ def test_data_that_have_gold_are_evaluated(tuned):
     model = load_model(experiment, None)
 
     def report(grades):
-        texts = {"essay": [WORDS["high"], WORDS["low"], WORDS["low"]], "grade": grades}
+        texts = {"essay": [NEW["high"], NEW["low"], NEW["low"]], "grade": grades}
         with write_frame(texts) as path:
             items = load_data_items(experiment, model, str(path))
         return PredictionReport(model, (predict_items(model, items),))
@@ -83,7 +84,7 @@ def test_data_that_have_gold_are_evaluated(tuned):
 
 def test_levels_outside_their_own_prediction_sets_are_counted(tuned):
     """As those that quadratic kappa rewards can be, however sure a model is of another level."""
-    found = predict(tuned, [WORDS["high"], WORDS["low"], WORDS["low"]])
+    found = predict(tuned, [NEW["high"], NEW["low"], NEW["low"]])
     data = PredictionInput("new", "new.csv", None, {}, "made", notes=("A note.",))
     within = replace(found, sets=PredictionSets(found.scale, found.levels, found.levels))
     assert DatasetPredictions(data, within).notes == ("A note.",)
@@ -97,7 +98,7 @@ def test_levels_outside_their_own_prediction_sets_are_counted(tuned):
 
 
 def test_the_short_form_of_predictions_is_one_line(tuned):
-    found = predict(tuned, [WORDS["high"], WORDS["low"]])
+    found = predict(tuned, [NEW["high"], NEW["low"]])
     assert repr(found) == (
         "<Predictions: 2 rows of row, level, argmax, rounded_mean, p_low, p_high and 2 more>"
     )

@@ -160,6 +160,8 @@ def test_a_mistyped_column_of_a_query_is_named(arguments):
         "postgresql://ann:{}@127.0.0.1:1/essays",
         "postgresql://127.0.0.1:1/essays?user=ann&password={}",
         "postgresql://ann:{}@127.0.0.1:port/essays",
+        "host=127.0.0.1 port=1 password={}",
+        "password={} host=127.0.0.1 port=1",
     ],
 )
 @pytest.mark.parametrize("password", PASSWORDS)

@@ -55,6 +55,14 @@ def test_items_are_the_rows_that_disagree_with_all_their_columns(name):
     )
 
 
+@pytest.mark.parametrize("name", ["wrong.pdf", "wrong.xlsx", "wrong.csv.gz"])
+def test_items_are_not_written_as_csv_under_the_suffix_of_something_else(name):
+    found = run("evaluate", write("some.csv", NOTED), "--scale", "cefr", "--items", name)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "Items are written as .csv" in found.err
+    assert not Path(name).exists()
+
+
 def test_without_disagreement_items_are_a_header():
     report(write("some.csv", "gold,predicted\nA1,A1\n"), "--items", "wrong.csv")
     assert Path("wrong.csv").read_text() == "gold,predicted,steps_off\n"

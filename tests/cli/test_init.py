@@ -249,7 +249,7 @@ def test_test_data_need_training_data(tmp_path):
     ran = run("init", tmp_path / "new", "--test", write_essays(tmp_path / "essays.csv"))
     assert (ran.code, "--train" in ran.err) == (2, True)
     ran = run("init", tmp_path / "new", "--train", tmp_path / "essays.md")
-    assert (ran.code, "CSV, TSV, JSONL or Parquet" in ran.err) == (2, True)
+    assert (ran.code, "CSV, TSV, JSONL, Parquet or XLSX" in ran.err) == (2, True)
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def test_where_lexical_features_cannot_be_made_the_way_to_them_is_shown(tmp_path
     unsure = run("init", tmp_path / "new", "--train", write_essays(tmp_path / "odd.csv"))
     said = " ".join(unsure.out.split())
     assert (unsure.code, "language of the texts is not sure" in said) == (0, True)
-    assert f"Then: ordinate features lexical -e {tmp_path / 'new'}" in said
+    assert f", then: ordinate features lexical -e {tmp_path / 'new'}" in said
     monkeypatch.setitem(sys.modules, "wordfreq", None)  # as if it were not installed
     lean = run("init", tmp_path / "lean", "--train", write_german(tmp_path / "essays.csv"))
     assert (lean.code, "pip install 'ordinate[features]'" in lean.out) == (0, True)

@@ -6,22 +6,20 @@ import sys
 from importlib.metadata import packages_distributions
 
 import pytest
-from command import run
 from experiments import lay_out
 from regression_tables import write
 from saved_models import crown, save_model
 
-BASE = {"numpy", "duckdb", "_duckdb", "narwhals", "ordinate"}
+BASE = {"numpy", "scipy", "duckdb", "_duckdb", "narwhals", "ordinate"}
 # Run by the process at its start: what is not there cannot be imported.
 WITHOUT_EXTRAS = "import sys\nfor name in {names}: sys.modules[name] = None\n"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with an experiment that has a model, one just laid out, and a table."""
+    """A folder with an experiment that has a model, and a table."""
     root = tmp_path_factory.mktemp("made")
     crown(lay_out(root / "study"), save_model(root / "study", "strong"))
-    assert run("init", root / "fresh").code == 0
     write(root / "data.csv")
     hooks = root / "hooks"
     hooks.mkdir()
@@ -34,7 +32,6 @@ def made(tmp_path_factory):
     ("line", "extra"),
     [
         ("init new", "tune"),
-        ("check -e fresh", "tune"),  # whose features are sparse
         ("features tfidf -e study", "tune"),
         ("features lexical -e study", "tune"),
         ("tune -e study", "tune"),

@@ -47,25 +47,34 @@ def test_a_table_of_no_rows_has_no_predictions(tuned_table, tmp_path, name):
         assert text.strip().split(",")[:4] == header
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_ids_and_targets_stay_and_the_shown_command_evaluates_them(tuned_table, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "column", "named"),
+    [
+        ("out.csv", "sample_id", ()),
+        ("out.csv", "sample", ("--id-column", "sample")),
+        ("out.parquet", "sample", ("--id-column", "sample")),
+    ],
+)
+def test_ids_and_targets_stay_and_the_shown_command_evaluates_them(
+    tuned_table, tmp_path, name, column, named
+):
     data, root, _ = tuned_table
     header, *rows = data.read_text().splitlines()
     rows[3] = f",{rows[3].partition(',')[2]}"  # without its first feature
     rows[5] = f"{rows[5].rpartition(',')[0]},"  # without its target
     new, out = tmp_path / "new.csv", tmp_path / name
     cells = [f"s{k},{row}" for k, row in enumerate(rows)]
-    new.write_text("\n".join([f"sample,{header}", *cells]) + "\n")
+    new.write_text("\n".join([f"{column},{header}", *cells]) + "\n")
     refused = run("predict-regression", new, "-e", root, "-o", out)
     assert (refused.code, "row 4 of column 'a' is empty" in refused.err) == (2, True)
-    flags = ("--id-column", "sample", "--missing", "drop", "-o", out)
+    flags = (*named, "--missing", "drop", "-o", out)
     ran = run("predict-regression", new, "-e", root, *flags)
     assert f"Left out: 1 of {len(rows)} rows" in ran.err
     command = ran.out.splitlines()[1].removeprefix("Evaluate them: ordinate ")
     found = run(*shlex.split(command), "--format", "json")
     assert (found.code, json.loads(found.out)["n"]) == (0, len(rows) - 2)
     with connect() as connection:
-        first = connection.execute(f"SELECT row, sample FROM '{out}' LIMIT 4").fetchall()  # noqa: S608 - own path
+        first = connection.execute(f"SELECT row, {column} FROM '{out}' LIMIT 4").fetchall()  # noqa: S608 - own path
     assert first == [(1, "s0"), (2, "s1"), (3, "s2"), (5, "s4")]
 
 

@@ -372,6 +372,7 @@ def test_a_bad_cell_is_named_with_file_and_row(cell, told):
         (("--probabilities", ","), "--probabilities takes names"),
         (("--probabilities", "p_", "--missing", "worst"), "use --missing drop"),
         (("--metrics", "brier", "--predicted", "gold"), "need the columns of --probabilities"),
+        (("--renormalize", "--predicted", "gold"), "--renormalize is for probabilities"),
         (("--probabilities", "p_", "--metrics", "brie"), "no metric 'brie'"),
     ],
     ids=str,

@@ -16,6 +16,8 @@ MEANT = {
     ("meta", "--resamples"): "a resample of test cases and systems costs more, so there are fewer",
     ("features perplexity", "--model-path"): "there is no usual model of which perplexities are",
     ("predict-regression", "--alpha"): "a saved model knows what it was tuned with",
+    ("tune-regression", "--missing"): "a table of numbers has no worst value",
+    ("predict-regression", "--missing"): "the same",
     ("rank", "--model"): "all models are ranked, or several",
 }
 

@@ -80,7 +80,10 @@ def test_the_report_goes_to_a_file(tuned_table, tmp_path):
     assert "--force" in again.err
 
 
-ROWS = ["id,nr,site,b,a,flat,y", *(f"s{k},{k},x,{k % 7},{k**2},3,{k % 5}" for k in range(40))]
+ROWS = [
+    "id,nr,plot_id,site,b,a,flat,y",
+    *(f"s{k},{k},{k**3},x,{k % 7},{k**2},3,{k % 5}" for k in range(40)),
+]
 
 
 def test_features_and_what_is_none_are_named_before_work_starts_and_by_a_dry_run(tmp_path):
@@ -91,7 +94,7 @@ def test_features_and_what_is_none_are_named_before_work_starts_and_by_a_dry_run
     before = run("tune-regression", *words, "--trials", "1", "--folds", "2").err.splitlines()
     assert before == [
         "'y' is predicted from 3 features: 'b', 'a', 'flat'.",
-        "Left out, for they name the rows: 'id', 'nr'.",
+        "Left out, for they name the rows: 'id', 'plot_id', 'nr'.",
         "Left out, for they hold no numbers: 'site'.",
         "There are 40 rows: too few for a test that says much.",
         "Constant in every row, so nothing is learned of it: 'flat'.",

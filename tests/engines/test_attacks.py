@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 import duckdb
 import pytest
@@ -10,7 +10,7 @@ from command import run
 
 import ordinate
 from engines.servers import start_postgres
-from ordinate.errors import BadInput, BadOption, BadValues, OffScale, OrdinateError
+from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, OffScale, OrdinateError
 from ordinate.readers.databases import Query
 
 COLUMNS = {"gold": "level", "predicted": "guess", "interval": None}
@@ -73,8 +73,9 @@ def test_a_value_of_a_duckdb_file_is_never_run_as_sql(tmp_path, monkeypatch):
     (tmp_path / "precious.csv").write_text("as it was")
     for k, text in enumerate(write_hostile_texts("copy (select 666) to $$precious.csv$$")):
         with closing(duckdb.connect(f"{k}.duckdb")) as connection:
-            value = "select row($1, 'x') as level, 'B1' as guess"
-            connection.execute(f"create table items as {value}", [text])
+            connection.execute("create table texts as select $1 as text", [text])
+            value = "select row(text, 'x') as level, 'B1' as guess from texts"
+            connection.execute(f"create view items as {value}")
         told = ("--query", "select * from items", "--gold", "level", "--predicted", "guess")
         ran = run("evaluate", "--sql", f"duckdb:///{k}.duckdb", *told, "--scale", "cefr")
         assert (ran.code, ran.err.count("\n")) == (2, 1)
@@ -141,6 +142,33 @@ def test_a_constant_that_is_no_text_and_no_number_is_refused(value):
             constant(value).to_sql(dialect)
 
 
+@pytest.mark.parametrize("query", ["select hex(randomblob(8))", "select random()"])
+def test_a_label_that_changes_with_each_run_is_refused(sqlite, query):
+    with pytest.raises(OffScale, match="a row of column 'level'"):
+        evaluate(sqlite, f"{query} as level, 'a' as guess")
+
+
+def test_a_name_that_sqlite_cuts_off_is_no_text():
+    options = sqlite3.PARSE_COLNAMES
+    with closing(sqlite3.connect(":memory:", detect_types=options)) as connection:
+        query = "select 'a' as level, 'a' as guess, 'x' as \"who [text]\""
+        with pytest.raises(BadInput, match=r"no such column: .*who"):
+            evaluate(connection, query, by="who")
+
+
+@pytest.mark.parametrize("weight", ["'abc'", "'1,5'", "x'31'"])
+def test_a_weight_of_sqlite_that_is_no_number_is_refused(sqlite, weight):
+    query = f"select 'a' as level, 'a' as guess, {weight} as w union all select 'A', 'A', 2"
+    with pytest.raises(BadWeights, match="a row of column 'w'"):
+        evaluate(sqlite, query, weights="w")
+
+
+def test_a_large_integer_of_sqlite_is_a_number(sqlite):
+    query = ordinate.Query(sqlite, f"select {2**53 + 1} as target, {2**53 - 1} as guess")
+    found = ordinate.evaluate_regression(query, target="target", predicted="guess", interval=None)
+    assert found.metrics["mae"].value == pytest.approx(2, abs=1)
+
+
 # --- queries -------------------------------------------------------------------------------------
 
 MORE_THAN_ONE = [
@@ -188,8 +216,12 @@ def test_a_row_of_dashes_is_answered(database):
         "select * from read_csv('precious.csv')",
         "select * from 'precious.csv'",
         "select * from glob('*')",
-        "select * from enable_logging(storage='file', storage_path='out')",
-        "select * from enable_profiling(save_location='out.json')",
+        "select 'a' as level, 'a' as guess from enable_logging(storage='file', storage_path='out')",
+        "select 'a' as level, 'a' as guess from enable_profiling(save_location='out.json')",
+        "select 'a' as level, 'a' as guess from force_checkpoint()",
+        "select 'a' as level, 'a' as guess from sql_auto_complete('x')",  # an extension's
+        "select * from outside",
+        "select * from logged",
         "attach 'out.db'",
         "install httpfs",
         "load httpfs",
@@ -204,6 +236,9 @@ def test_a_query_of_a_duckdb_file_reads_that_file(tmp_path, monkeypatch, query):
     (tmp_path / "precious.csv").write_text("level,guess\na,a\n")
     with closing(duckdb.connect("runs.duckdb")) as connection:
         connection.execute(f"{TABLE}; create sequence numbers")
+        connection.execute("create view outside as select * from 'precious.csv'")
+        logged = "select 'a' as level, 'a' as guess from enable_logging(storage_path='out')"
+        connection.execute(f"create view logged as {logged}")
     before = (tmp_path / "runs.duckdb").read_bytes()
     told = ("--gold", "level", "--predicted", "guess", "--scale", "a,A")
     ran = run("evaluate", "--sql", "duckdb:///runs.duckdb", "--query", query, *told)
@@ -255,13 +290,20 @@ def test_other_connections_are_told_to_pass_a_frame(kind, sqlite):
         connection.close()
 
 
+@pytest.mark.parametrize("query", [None, 5, b"select 1", ["select 1"]])
+def test_a_query_that_is_no_string_is_refused(database, query):
+    with pytest.raises(BadOption, match=f"not {type(query).__name__}"):
+        evaluate(database, query)
+
+
 # --- the session of the user ---------------------------------------------------------------------
 
 
 def test_temporary_tables_and_registered_frames_of_duckdb_are_seen(duck):
     import pandas as pd
 
-    duck.register("frame", pd.DataFrame({"level": ["a", "A"], "guess": ["a", "a"]}))
+    frame = pd.DataFrame({"level": ["a", "A"], "guess": ["a", "a"]}, dtype=object)
+    duck.register("frame", frame)
     duck.execute("create temp table items as select * from frame")
     for query in ("select * from items", "select * from frame"):
         assert evaluate(duck, query).confusion_matrix.n == 2
@@ -276,6 +318,14 @@ def test_an_open_transaction_of_duckdb_stays_open(duck):
         evaluate(duck, scale="b,B")
     duck.rollback()
     assert count_rows(duck) == 0
+
+
+def test_rows_of_duckdb_that_are_not_fetched_yet_stay(duck):
+    duck.execute("select * from range(5)")
+    assert duck.fetchone() == (0,)
+    with suppress(BadInput):  # newer versions ask to fetch them first
+        evaluate(duck, "select 'a' as level, 'a' as guess")
+    assert duck.fetchall() == [(1,), (2,), (3,), (4,)]
 
 
 def test_a_query_writes_no_sequence_of_duckdb(duck):
@@ -300,6 +350,18 @@ def test_a_session_of_sqlite_stays_as_it_was(sqlite):
     assert sqlite.in_transaction
 
 
+def test_a_session_of_sqlite_that_allows_no_pragma_stays_as_it_was(sqlite):
+    def forbid(action, _, value, *__):
+        set_it = action == sqlite3.SQLITE_PRAGMA and value is not None
+        return sqlite3.SQLITE_DENY if set_it else sqlite3.SQLITE_OK
+
+    sqlite.text_factory = bytes
+    sqlite.set_authorizer(forbid)
+    with pytest.raises(BadInput, match="not authorized"):
+        evaluate(sqlite, "select 'a' as level, 'a' as guess")
+    assert sqlite.text_factory is bytes
+
+
 def test_a_function_of_the_user_writes_nothing_in_sqlite(sqlite):
     sqlite.execute(TABLE)
     sqlite.create_function("drop_it", 0, lambda: sqlite.execute("drop table items") and "a")
@@ -320,6 +382,16 @@ def test_a_session_of_postgres_stays_as_it_was(postgres):
         evaluate(postgres, "select * from nowhere")
     assert (postgres.row_factory, postgres.info.transaction_status) == (rows.dict_row, status)
     assert postgres.execute("select count(*) as n from pg_prepared_statements").fetchone()["n"] == 0
+
+
+@pytest.mark.slow
+def test_a_prepared_statement_of_postgres_stays(postgres):
+    postgres.prepare_threshold = 0  # whatever runs is prepared
+    postgres.execute("prepare mine as select 1", prepare=False)
+    postgres.commit()
+    assert evaluate(postgres, "select 'a' as level, 'a' as guess").confusion_matrix.n == 1
+    names = postgres.execute("select name from pg_prepared_statements", prepare=False)
+    assert names.fetchall() == [("mine",)]
 
 
 # --- collations and types ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from command import run
 
 import ordinate
 from engines.servers import start_postgres, start_spark
-from ordinate.errors import BadInput
+from ordinate.errors import BadInput, OffScale
 
 N = 2_000
 LABELS = {"level": [str(k % 3) for k in range(N)], "guess": [str(k % 2) for k in range(N)]}
@@ -120,6 +120,20 @@ def test_a_relation_whose_connection_is_closed_is_an_error():
     connection.close()
     with pytest.raises(BadInput, match=r"^the duckdb frame cannot be read: .*closed"):
         ordinate.evaluate(relation, **TOLD)
+
+
+@pytest.mark.parametrize("label", ["date '0044-03-15 (BC)'", "'infinity'::date"])
+def test_a_date_that_python_has_not_is_an_error(label):
+    table = duckdb.sql(f"select {label} as level, '1' as guess")
+    with pytest.raises(BadInput, match=r"^the duckdb frame cannot be read: .*OverflowError"):
+        ordinate.evaluate(table, **TOLD)
+
+
+@pytest.mark.parametrize("label", ["uuid()", "'101'::bit", "time '03:04:05'"])
+def test_a_label_that_cannot_be_looked_up_is_off_the_scale(label):
+    table = duckdb.sql(f"select {label} as level, '1' as guess")
+    with pytest.raises(OffScale, match="a row of column 'level'"):
+        ordinate.evaluate(table, **TOLD)
 
 
 def test_an_engine_without_what_is_needed_is_an_error():

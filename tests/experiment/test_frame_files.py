@@ -28,7 +28,7 @@ def tune(data, **options):
             lambda: tune(TABLE, test={"level": ["A1"], "word": ["x"]}, text_column="text"),
             r"^The data frame of the test has no column 'text' \(text_column\)",
         ),
-        (lambda: tune(TABLE, scale="B1,C1"), r"of the data frame\) .* has it \(scale\)\.$"),
+        (lambda: tune(TABLE, scale="B1,C1"), r"of the data frame\) .* \(scale\)\.$"),
         (lambda: ordinate.tune_regression(NUMBERS, "c"), r"^The data frame has no column 'c'"),
         (lambda: ordinate.tune_regression([[1, 2]], "c"), r"^list cannot .* columns by name\.$"),
         (lambda: ordinate.tune_regression(iter([1]), "c"), r"^list_iterator cannot .* by name\.$"),

@@ -41,6 +41,12 @@ def test_rows_of_probabilities_are_scored():
     assert objective(create_study("brier").ask()) == pytest.approx(0.5)  # 2 / 4
 
 
+def test_columns_that_an_iterator_names_are_those_of_every_trial():
+    rows, study = np.eye(3)[[1, 2, 0, 2]], create_study("brier")
+    objective = Objective(lambda _: rows, GOLD, "brier", LEVELS, columns=iter(sorted(LEVELS)))
+    assert [objective(study.ask()) for _ in range(2)] == [0.0, 0.0]
+
+
 def test_an_undefined_trial_fails_and_says_why():
     study = create_study("kendall_tau_b")
     study.optimize(Objective(lambda _: ["mid"] * 4, GOLD, "kendall_tau_b", LEVELS), n_trials=1)

@@ -16,6 +16,7 @@ OPTIONS = {
     "probabilities": ("evaluate", "--probabilities", "p_"),
     "probabilities by group": ("evaluate", "--probabilities", "p_", "--groups", "id"),
     "lenient": ("evaluate", "--predicted", "gold", "--weights", "w", "--lenient"),
+    "scores": ("evaluate", "--predicted", "y", "--edges", "1070,1140"),
     "decode": ("decode", "--probabilities", "p_", "--metric", "mae"),
     "regression": ("evaluate-regression", "--target", "y", "--predicted", "p", "--weights", "w"),
     "joined": ("evaluate-regression", "--target", "y", "--predicted", "p", "--id", "id"),
@@ -65,7 +66,7 @@ def test_numbers_with_decimal_commas_and_thousands_are_those_with_points(tmp_pat
         assert f"--decimal {mark}" in refused
 
 
-@pytest.mark.parametrize("name", ["weights", "probabilities", "regression", "joined"])
+@pytest.mark.parametrize("name", ["weights", "probabilities", "scores", "regression", "joined"])
 def test_a_point_is_no_decimal_comma(tmp_path, name):
     said = read_report(write_rows(tmp_path / "some.csv"), name, "--decimal", ",")
     assert "(--decimal ,)" in said

@@ -82,6 +82,15 @@ def test_a_command_reads_a_sheet(tmp_path):
     assert json.loads(ran.out)["confusion_matrix"] == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
 
 
+def test_an_experiment_is_laid_out_from_one_of_several_sheets(tmp_path):
+    texts = [[f"a text of words {k}", ["A1", "A2"][k % 2]] for k in range(20)]
+    path = save(tmp_path / "some.xlsx", Notes=[], Essays=[["text", "level"], *texts])
+    ran = run("init", tmp_path / "study", "--train", path)
+    assert (ran.code, "--sheet" in ran.err) == (2, True)
+    assert run("init", tmp_path / "study", "--train", path, "--sheet", "Essays").code == 0
+    assert run("check", "-e", tmp_path / "study").code == 0
+
+
 def test_a_sheet_that_would_take_all_memory_ends_in_one_line(tmp_path):
     path = save(tmp_path / "far.xlsx", a=[["gold", "predicted"]])
     book = openpyxl.load_workbook(path)

@@ -1,5 +1,6 @@
 """What is given to `evaluate` and has no meaning there, or hides something, is said."""
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -7,13 +8,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import ordinate
-from ordinate.errors import BadOption, BadProbabilities, BadWeights, MissingLabels
+from ordinate.errors import BadOption, BadProbabilities, BadWeights, MissingLabels, OffScale
 
 GOLD = np.array(["low", "mid", "high", "mid"] * 30)
 CODES = np.array([0, 1, 2, 1] * 30)
 ROWS = np.full((120, 3), 0.1) + 0.7 * np.eye(3)[CODES]  # in the order of the scale
 SORTED = ["high", "low", "mid"]
 SCALE = "low,mid,high"
+LEVELS = SCALE.split(",")
 MATRIX = ordinate.ConfusionMatrix.of([0, 1, 1], [0, 1, 0], "0..1")
 
 TAKERS = {
@@ -32,8 +34,13 @@ TAKERS = {
     ),
     "RecalibrationEvaluation.of": lambda rows, **more: (
         ordinate.RecalibrationEvaluation.of(
-            GOLD, rows, ROWS, scale=SCALE, metrics="brier", **more
+            *(GOLD, rows, ROWS), scale=SCALE, metrics="brier", after_columns="scale", **more
         ).before
+    ),
+    "RecalibrationEvaluation.of after": lambda rows, *, columns=None: (
+        ordinate.RecalibrationEvaluation.of(
+            *(GOLD, ROWS, rows), scale=SCALE, columns=list(LEVELS), after_columns=columns
+        ).after
     ),
 }
 
@@ -42,7 +49,7 @@ TAKERS = {
 def test_columns_in_the_order_of_scikit_learn_are_not_read_in_that_of_the_scale(taker):
     take, sorted_rows = TAKERS[taker], ROWS[:, [2, 0, 1]]
     for rows in (ROWS, sorted_rows):
-        with pytest.raises(BadProbabilities, match=r"Add columns=model\.classes_"):
+        with pytest.raises(BadProbabilities, match=r"Add (after_)?columns=model\.classes_"):
             take(rows)
     for found in (take(sorted_rows, columns=SORTED), take(ROWS, columns="scale")):
         assert found.metrics["brier"].value == pytest.approx(0.06)
@@ -68,6 +75,41 @@ def test_a_most_probable_level_that_seldom_agrees_with_predictions_is_told():
     assert TAKERS["beside predictions"](ROWS, columns="scale").notes == ()
 
 
+@pytest.mark.parametrize("engine", ["frame", "lazy frame", "relation", "query"])
+def test_every_engine_tells_that_probabilities_do_not_agree_with_predictions(engine):
+    swapped = {"p_low": ROWS[:, 1], "p_mid": ROWS[:, 2], "p_high": ROWS[:, 0]}
+    names = {"gold": "gold", "predicted": "guess", "probabilities": "p_", "scale": SCALE}
+    notes = []
+    for table in (frame(**swapped), frame()):
+        connection = duckdb.connect()
+        connection.register("items", table.to_arrow())
+        found = {
+            "frame": lambda table=table: ordinate.evaluate(table, **names),
+            "lazy frame": lambda table=table: ordinate.evaluate(table.lazy(), **names),
+            "relation": lambda c=connection: ordinate.evaluate(c.sql("from items"), **names),
+            "query": lambda c=connection: ordinate.evaluate_sql(c, "from items", **names),
+        }[engine]()
+        notes.append(" ".join(found.probabilities.notes))
+    assert "the predicted one for 0.0 %" in notes[0]
+    assert "the predicted one" not in notes[1]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_rows_without_probabilities_agree_with_no_prediction(lazy):
+    holes = {f"p_{x}": np.where(CODES == 1, np.nan, ROWS[:, k]) for k, x in enumerate(LEVELS)}
+    table = frame(**holes)
+    found = ordinate.evaluate(
+        table.lazy() if lazy else table,
+        gold="gold",
+        predicted="guess",
+        probabilities="p_",
+        scale=SCALE,
+        missing="drop",
+        interval=None,
+    )
+    assert found.probabilities.agreement == 1.0
+
+
 def test_levels_without_a_column_are_told():
     rows = ROWS[:, :2] / ROWS[:, :2].sum(axis=1, keepdims=True)
     (note,) = TAKERS["evaluate"](rows, columns=["low", "mid"]).notes
@@ -75,7 +117,7 @@ def test_levels_without_a_column_are_told():
 
 
 def frame(**columns):
-    probabilities = {f"p_{name}": ROWS[:, k] for k, name in enumerate(SCALE.split(","))}
+    probabilities = {f"p_{name}": ROWS[:, k] for k, name in enumerate(LEVELS)}
     return pl.DataFrame({"gold": GOLD, "guess": GOLD} | probabilities | columns)
 
 
@@ -108,6 +150,12 @@ def test_an_option_without_a_meaning_is_refused(option):
         ordinate.evaluate(MATRIX, **option)
     with pytest.raises(BadOption, match=r"not one of|and there are none"):
         ordinate.evaluate([0, 1], [0, 1], "0..1", **option)
+
+
+@pytest.mark.parametrize("taker", ["Calibration.of", "RecalibrationEvaluation.of"])
+def test_an_unknown_policy_for_missing_items_is_refused(taker):
+    with pytest.raises(BadOption, match="missing='bogus' is not one of error, drop"):
+        TAKERS[taker](ROWS, columns="scale", missing="bogus")
 
 
 def test_a_model_is_no_column():
@@ -144,3 +192,19 @@ def test_a_hidden_weight_is_none_and_a_hidden_subgroup_is_that_of_the_others():
     with pytest.raises(BadWeights, match="row 4"):
         ordinate.evaluate(labels, labels, "0..1", weights=masked)
     assert list(ordinate.evaluate(labels, labels, "0..1", by=masked).by) == [1, None]
+
+
+def test_items_of_weight_0_may_have_labels_off_the_scale_beside_probabilities():
+    guess, weights = ["strange", *GOLD[1:]], [0, *[1] * 119]
+    options = {"probabilities": ROWS, "columns": "scale", "interval": None}
+    found = ordinate.evaluate(GOLD, guess, SCALE, weights=weights, **options)
+    assert found.confusion_matrix.n == 119
+    assert found.probabilities.agreement == 1.0
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_one_error_lists_unknown_labels_of_all_sides_beside_probabilities(missing):
+    gold, guess = ["Low", *GOLD[1:]], [*GOLD[:-1], "MID"]
+    with pytest.raises(OffScale, match="label_map=") as caught:
+        ordinate.evaluate(gold, guess, SCALE, probabilities=ROWS, columns="scale", missing=missing)
+    assert caught.value.proposed_map == {"Low": "low", "MID": "mid"}

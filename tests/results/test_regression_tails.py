@@ -282,22 +282,33 @@ def miss_one_row(n=563):
 OPEN = ("mse", "rmse", "r2", "explained_variance", "relative_accuracy", "nrmse", "skill")
 
 
-@pytest.mark.parametrize(("n", "names"), [(563, OPEN), (6, ("mse", "rmse", "nrmse"))])
+@pytest.mark.parametrize(("n", "names"), [(563, OPEN), (6, ("mae", "mse", "rmse", "nrmse"))])
 def test_no_bound_asks_for_errors_larger_than_any_of_the_sample(n, names):
     """The interval of RMSE was 9.4 to 11171340, and that of R² -4179537 to 0.99."""
     found = evaluate_regression(*miss_one_row(n), [*OPEN, "mae"])
     for name in names:
-        one, lower_is_better = found.metrics[name], name in {"mse", "rmse", "nrmse"}
+        one, lower_is_better = found.metrics[name], name in {"mae", "mse", "rmse", "nrmse"}
         assert math.isinf(one.high) == lower_is_better, name
         assert math.isinf(one.low) != lower_is_better, name
         assert re.search(rf"one of {n} rows carries \d+ % of the squared error", one.note)
         assert found.to_dict()["metrics"][name]["high" if lower_is_better else "low"] is None
-    assert math.isfinite(found.metrics["mae"].width)
+    assert found.metrics["mae"].is_open == ("mae" in names)
     compared = compare_regression(
         miss_one_row()[0], {"a": miss_one_row()[1], "b": miss_one_row()[0] + 1.0}
     )
     assert compared.models["a"]["rmse"].is_open
     assert not compared.models["b"]["rmse"].is_open
+
+
+def test_no_bound_of_mae_is_above_the_largest_error():
+    errors = np.tan(np.pi * (np.random.default_rng(0).random(60) - 0.5))  # Cauchy's
+    targets = np.arange(60.0)
+    found = evaluate_regression(targets, targets + errors, metrics="mae")
+    mae = found.metrics["mae"]
+    assert (mae.low > 0, mae.high) == (True, math.inf)
+    assert "one of 60 rows" in mae.note
+    assert "mae 6.135 (95 % CI ≥ 2.633" in str(found)
+    assert found.to_dict()["metrics"]["mae"]["high"] is None
 
 
 def test_a_good_model_that_misses_one_row_is_better_than_the_constant():

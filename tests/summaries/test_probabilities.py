@@ -135,6 +135,10 @@ def test_labels_that_start_alike_are_told_apart(labels):
         assert match_columns_to_levels(scale, names) == list(range(len(scale)))[::-1]
 
 
+def test_levels_may_stand_among_other_words():
+    assert match_columns_to_levels(SCALE, ["high risk", "mid", "is low"]) == [2, 1, 0]
+
+
 def test_numbers_name_levels_where_levels_are_numbers():
     assert read(pd.DataFrame([[0.7, 0.3]], columns=[2, 1]), Scale.of("1..2")) == [[0.3, 0.7]]
     assert read(pd.DataFrame([[0.7, 0.3]]), Scale.of("1..2")) == [[0.7, 0.3]]  # without names
@@ -149,6 +153,9 @@ def test_numbers_name_levels_where_levels_are_numbers():
         ("p_low", "mid", "high"),
         ("Low", "Mid", "High"),
         ("p_low", "q_mid", "p_high"),
+        ("is low", "no high"),
+        ("low", "very low", "high"),
+        ("low or mid", "mid", "high"),
     ],
     ids=" ".join,
 )

@@ -125,12 +125,13 @@ def _read_texts(path: Path, experiment: Experiment, own: DataColumns) -> Dataset
     """Read new texts as those of the extractor were read, where nothing else is given."""
     given = experiment.columns
     delimiter, encoding = given.delimiter or own.delimiter, given.encoding or own.encoding
-    names = read_column_names(str(path), delimiter, encoding)
+    given = replace(given, delimiter=delimiter, encoding=encoding)
+    names = read_column_names(str(path), given.file_options)
     text = own.text if given.text is None and own.text in names else given.text
     # New texts need no ids as those of training had; a column that is named now has to be there.
     numbered = "id" in experiment.stored_roles and given.id not in names
     ids = None if numbered else given.id
-    columns = replace(given, text=text, id=ids, delimiter=delimiter, encoding=encoding)
+    columns = replace(given, text=text, id=ids)
     return read_dataset(path, columns=columns)
 
 

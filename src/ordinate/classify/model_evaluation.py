@@ -10,6 +10,7 @@ from ordinate.classify.scoring import flatten_score
 from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.errors import NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
 from ordinate.postprocess.conformal_sets import PredictionSetEvaluation, evaluate_prediction_sets
 from ordinate.render import Grid
@@ -18,6 +19,7 @@ from ordinate.render.estimates import format_percent, format_with_interval, join
 from ordinate.results.base import BETTER_VALUES, Origin
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation
+from ordinate.results.evaluation_text import format_score
 from ordinate.results.metric_scores import Score
 from ordinate.summaries import ConfusionMatrix
 
@@ -78,7 +80,7 @@ class ModelEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         by_rule = {
-            rule: {name: _replace_nonfinite(value) for name, value in values.items()}
+            rule: {name: to_json_number(value) for name, value in values.items()}
             for rule, values in self.by_decision_rule.items()
         }
         return self.evaluation.to_dict() | {
@@ -180,7 +182,7 @@ def _build_grid(
     for test in tests:
         for one in test.models:
             scores = (one.evaluation.metrics[name] for name in names)
-            rows.append((test.name, one.model, *map(_format_score, scores), one.flag))
+            rows.append((test.name, one.model, *map(format_score, scores), one.flag))
         rows += _build_baseline_rows(test, names)
     better = (f"{metric.expression} ({BETTER_VALUES[metric.direction]})" for metric in metrics)
     title = f"Models on test sets with {100 * level:g} % confidence intervals (in brackets: which "
@@ -248,10 +250,6 @@ def _format_title(title: str, level: str | None) -> str:
     return title if level is None else f"{title} ({level})"
 
 
-def _format_score(score: Score) -> Cell:
-    return score.value if score.estimate is None else format_with_interval(score.estimate)
-
-
 def _pool_groups(matrix: ConfusionMatrix) -> ConfusionMatrix:
     return matrix.pooled if matrix.shape else matrix
 
@@ -266,7 +264,3 @@ def _compute_value(metric: Metric, matrix: ConfusionMatrix) -> float:
 def _make_sort_key(metric: Metric, score: Score) -> float:
     """Return what sorts the best first, and the undefined last."""
     return math.inf if math.isnan(score.value) else -round(float(metric.merit(score.value)), 12)
-
-
-def _replace_nonfinite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

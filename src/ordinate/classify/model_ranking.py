@@ -26,7 +26,7 @@ from ordinate.errors import BadOption
 from ordinate.experiment.data_columns import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.inference import Estimate
-from ordinate.inference.resampling import ProgressCallback
+from ordinate.inference.resampling import ProgressCallback, scale_progress
 from ordinate.metrics import Metric, find_metric, split_expressions
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
@@ -223,7 +223,12 @@ class ModelRanking(Result):
         count = len(test_sets)
         tests = tuple(
             DatasetRanking.of(
-                one, ranked_by, selected, settings, unanswered, _scale_progress(progress, k, count)
+                one,
+                ranked_by,
+                selected,
+                settings,
+                unanswered,
+                scale_progress(progress, k / count, (k + 1) / count),
             )
             for k, one in enumerate(test_sets)
         )
@@ -301,13 +306,6 @@ class ModelRanking(Result):
         lost = any(map(math.isnan, values))
         more = " Where a metric has no value then, --unanswered drop takes the items out for all."
         return ["Unanswered items count as the worst prediction." + (more if lost else "")]
-
-
-def _scale_progress(
-    progress: ProgressCallback | None, index: int, count: int
-) -> ProgressCallback | None:
-    """Return a progress that fills one of many equal parts of another."""
-    return None if progress is None else lambda share: progress((index + share) / count)
 
 
 # --- of an experiment ----------------------------------------------------------------------------

@@ -20,11 +20,11 @@ from ordinate.experiment.layout import TEST
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.metrics import find_metric
-from ordinate.postprocess.decoder import make_label_array
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.search.saved_models import find_searched_task
 from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.probabilities import take_labels
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
     MissingPolicy,
@@ -77,11 +77,7 @@ class SystemPredictions:
 
     def get_labels(self, positions: Positions) -> NDArray[Any]:
         """Return the labels of positions, None where there is no prediction."""
-        return self._labels[positions]
-
-    @cached_property
-    def _labels(self) -> NDArray[Any]:
-        return np.array([*make_label_array(self.scale), None], object)
+        return take_labels(self.scale, positions)
 
     @cached_property
     def _groups(self) -> Groups | None:
@@ -92,8 +88,8 @@ class SystemPredictions:
         check_missing_policy(unanswered, argument="unanswered")
         if unanswered == "error":
             self._refuse_unanswered()
-        systems = {name: self._labels[levels] for name, levels in self.levels.items()}
-        gold = self._labels[self.gold]
+        systems = {name: self.get_labels(levels) for name, levels in self.levels.items()}
+        gold = self.get_labels(self.gold)
         return Panel.of(gold, systems, self.scale, None, self._groups, unanswered)
 
     def _refuse_unanswered(self) -> None:
@@ -111,7 +107,7 @@ class SystemPredictions:
 
     def count_confusion(self, levels: Positions, missing: MissingPolicy) -> ConfusionMatrix:
         """Count predicted levels against gold: one matrix, or one for each group."""
-        gold, predicted = self._labels[self.gold], self._labels[levels]
+        gold, predicted = self.get_labels(self.gold), self.get_labels(levels)
         if self._groups is None:
             return ConfusionMatrix.of(gold, predicted, self.scale, missing=missing)
         return ConfusionMatrix.count_by_group(

@@ -164,6 +164,8 @@ def _evaluate_files(
     if not columns.probabilities:
         if needs_probabilities(of_probabilities):
             raise BadOption("Metrics of probabilities need the columns of --probabilities.")
+        if getattr(options, "renormalize", False):
+            raise BadOption("--renormalize is for probabilities: name them (--probabilities).")
         return _evaluate_labels(options, columns, metrics, intervals, parse_scale(options), items)
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
@@ -225,8 +227,9 @@ def _find_item_writer(path: Path | None) -> Callable[..., None]:
 
     if path is None:
         return lambda *_: None
-    from ordinate.results.disagreements import write_disagreements
+    from ordinate.results.disagreements import check_suffix, write_disagreements
 
+    check_suffix(path)
     return partial(write_disagreements, path)
 
 

@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
         "--train",
         metavar="FILE",
         type=InputPath,
-        help="labelled texts to learn from: CSV, TSV, JSONL or Parquet, also gzipped",
+        help="labelled texts to learn from: CSV, TSV, JSONL, Parquet or XLSX, also gzipped",
     )
     add(
         "--test",
@@ -120,7 +120,7 @@ def _describe_folder(
     sentences = (
         f"{where} is laid out: {training} training texts, {test} test texts, feature sets {sets}.",
         *(note for one in made for note in one.notes),
-        *(f"{note} Then: ordinate features lexical {said}" for note in lacking),
+        *(f"{note.rstrip('.')}, then: ordinate features lexical {said}" for note in lacking),
     )
     width = min(find_terminal_width(), PAGE_WIDTH)
     lines = [line for one in sentences for line in wrap_words(one, width)]

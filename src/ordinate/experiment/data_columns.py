@@ -8,6 +8,7 @@ from ordinate.readers.columns import (
     Encoding,
     FileOptions,
     LabelMapFile,
+    Sheet,
     TidyLabels,
 )
 from ordinate.scale.declaration_files import read_label_map
@@ -23,7 +24,7 @@ def _declare_column(flag: str, help_: str, default: str | None = None) -> Settin
 
 @dataclass(frozen=True)
 class DataColumns:
-    """Which columns hold what, and how text files are written; None is recognised by its name.
+    """Which columns hold what, and how files are read; None is recognised by its name.
 
     `group` is a column of items that belong together (writers, topics); without it there is none.
     Labels are `renamed`, or by the file of a `label_map`, and tidied where that was said.
@@ -41,6 +42,7 @@ class DataColumns:
     ] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
+    sheet: Sheet = None
     label_map: LabelMapFile = None
     tidy_labels: TidyLabels = None
     renamed: dict[str, str | None] | None = None
@@ -53,5 +55,5 @@ class DataColumns:
 
     @property
     def file_options(self) -> FileOptions:
-        """How text files are written."""
-        return FileOptions(delimiter=self.delimiter, encoding=self.encoding)
+        """How text files are written, and which sheet of a spreadsheet has the data."""
+        return FileOptions(delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet)

@@ -89,7 +89,7 @@ class Dataset:
     def require_texts(self) -> tuple[str, ...]:
         """Return the texts, or say that there are none."""
         if self.texts is None:
-            names = read_column_names(str(self.path), self.columns.delimiter, self.columns.encoding)
+            names = read_column_names(str(self.path), self.columns.file_options)
             raise BadInput(
                 f"Which column of {self.path} holds the texts? Name it with --text-column. "
                 + _format_columns(names)
@@ -118,7 +118,7 @@ def read_dataset(
 ) -> Dataset:
     """Read the data set in a file; only training data need to have levels."""
     columns = columns or DataColumns()
-    names = read_column_names(str(path), columns.delimiter, columns.encoding)
+    names = read_column_names(str(path), columns.file_options)
     found = _find_columns(path, names, role, columns)
     wanted = [c for c in (found.label, found.text, found.id, found.group) if c is not None]
     cells = _read_cells(path, columns, list(dict.fromkeys(wanted)) or [names[0]])

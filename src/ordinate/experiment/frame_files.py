@@ -21,6 +21,7 @@ from ordinate.readers.duckdb_connection import (
 )
 
 FLAG = re.compile(r"(?<![\w-])--((?:label|text|id|group)-column|scale|test)\b")
+BESIDE_ARGUMENT = re.compile(r"; --[^)]*(?=\))")  # flags that do the same
 
 
 @contextmanager
@@ -44,6 +45,7 @@ def name_frames(names: Mapping[Path, str]) -> Iterator[None]:
         message = str(problem)
         for path, name in names.items():
             message = message.replace(str(path), name)
+        message = BESIDE_ARGUMENT.sub("", message)
         message = FLAG.sub(lambda flag: flag[1].replace("-", "_"), message)
         problem.args = (message[:1].upper() + message[1:],)
         raise

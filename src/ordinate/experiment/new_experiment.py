@@ -30,6 +30,7 @@ from ordinate.experiment.layout import (
 )
 from ordinate.experiment.numeric_matrix import read_column_names
 from ordinate.experiment.safe_files import write_json, write_text
+from ordinate.readers.columns import FileOptions
 from ordinate.readers.item_columns import read_columns
 from ordinate.render.atomic_files import replace_file
 from ordinate.scale import Scale, resolve_scale
@@ -90,7 +91,7 @@ def lay_out_experiment(
             frames = _describe_frames({"train": train, "test": test}, Path(folder))
             with name_frames(frames):
                 contents, source, scale = _take_data(train, test, given, scale, seed, Path(folder))
-        given = replace(given, delimiter=None, encoding=None)
+        given = replace(given, delimiter=None, encoding=None, sheet=None)
     _refuse_used_folder(home, contents, again=again)
     with _remove_unfinished(home, contents):
         for name, content in contents.items():
@@ -170,8 +171,8 @@ def _find_file(given: Any, name: str, folder: Path) -> Path:
         path = Path(given)
         if parse_stem(path) is None:
             raise BadInput(
-                f"{shorten(str(path))} is no data file: --{name} takes CSV, TSV, JSONL or Parquet, "
-                "also gzipped."
+                f"{shorten(str(path))} is no data file: --{name} takes CSV, TSV, JSONL, "
+                "Parquet or XLSX, also gzipped."
             )
         return path
     cells = {column: list(map(_format_cell, x)) for column, x in _read_frame(given).items()}
@@ -220,20 +221,20 @@ def _format_cell(value: Any) -> str:
 
 def _name_file(name: str, columns: DataColumns) -> str:
     """Return the name of a copy, which is CSV where the file has to be told how to be read."""
-    if columns.delimiter is None and columns.encoding is None:
+    if columns.file_options == FileOptions():
         return name
     return f"{parse_stem(Path(name))}.csv"
 
 
 def _take_file(path: Path, columns: DataColumns) -> bytes:
     """Return a file as it is, or as plain CSV where it has to be told how to be read."""
-    if columns.delimiter is None and columns.encoding is None:
+    if columns.file_options == FileOptions():
         return path.read_bytes()
     return _format_csv(*_read_rows(path, columns))
 
 
 def _read_rows(path: Path, columns: DataColumns) -> tuple[list[str], list[tuple[str, ...]]]:
-    names = list(read_column_names(str(path), columns.delimiter, columns.encoding))
+    names = list(read_column_names(str(path), columns.file_options))
     cells = read_columns([str(path)], [], columns.file_options, labels=names).labels
     texts = [["" if cell is None else str(cell) for cell in cells[name]] for name in names]
     return names, list(zip(*texts, strict=True))

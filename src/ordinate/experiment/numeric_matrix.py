@@ -27,11 +27,9 @@ class FeatureMatrix:
     ids: list[str | None] | None
 
 
-def read_column_names(
-    path: str, delimiter: str | None = None, encoding: str | None = None, **files: Any
-) -> tuple[str, ...]:
+def read_column_names(path: str, options: FileOptions | None = None) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
-    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding, **files)) as reader:
+    with open_sources(options) as reader:
         return tuple(describe_single_file(reader, path).columns)
 
 

@@ -140,7 +140,9 @@ def build_command(experiment: Experiment, extractor: FeatureExtractor, name: str
     options = {
         f"{role}-column": getattr(experiment.columns, role) for role in ("label", "text", "id")
     }
-    options |= {role: getattr(experiment.columns, role) for role in ("delimiter", "encoding")}
+    options |= {
+        role: getattr(experiment.columns, role) for role in ("delimiter", "encoding", "sheet")
+    }
     for option, said in options.items():
         parts += [] if said is None else [f"--{option}", said]
     given = [] if name == default_name(extractor) else ["--name", name]

@@ -145,10 +145,10 @@ def _estimate_from_moments(
 def _open_beyond_sample(metric: Metric, moments: Moments, found: Estimate) -> Estimate:
     """Return an interval that is open where its bound asks for errors larger than any of these.
 
-    A bound of RMSE above the largest error says nothing that the sample could say, nor does what
-    follows from it for R², skill and their like.
+    A bound of RMSE or MAE above the largest error says nothing that the sample could say, nor does
+    what follows from it for R², skill and their like.
     """
-    if found.method is None or metric.name not in SQUARED_METRICS:
+    if found.method is None or metric.name not in {*SQUARED_METRICS, "mae"}:
         return found
     worst = float(metric(_enlarge_errors(moments)))
     side = "high" if metric.direction == "minimize" else "low"
@@ -165,7 +165,9 @@ def _enlarge_errors(moments: Moments) -> Moments:
     squares = moments.total * moments.largest**2
     sums = moments.plain.sums.copy()
     sums[..., 0, 2] = squares
-    return replace(moments, squares=squares, plain=moments.plain._replace(sums=sums))
+    absolute = moments.total * moments.largest
+    plain = moments.plain._replace(sums=sums)
+    return replace(moments, absolute=absolute, squares=squares, plain=plain)
 
 
 def _describe_worst_item(moments: Moments) -> str:

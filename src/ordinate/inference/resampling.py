@@ -32,6 +32,13 @@ STRATIFIED_CLUSTERS = (
 )
 
 
+def scale_progress(
+    progress: ProgressCallback | None, start: float, end: float
+) -> ProgressCallback | None:
+    """Return a progress callback for a part of the work."""
+    return None if progress is None else lambda share: progress(start + share * (end - start))
+
+
 @dataclass(frozen=True)
 class Resampling:
     """How many resamples, and from which seed: the same seed gives the same ones everywhere."""

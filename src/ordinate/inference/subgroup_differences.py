@@ -184,9 +184,8 @@ def _subtract_rests(
 
 def _test_each(observed: Array, randomized: Array, enough: Array) -> list[SubgroupTest]:
     """Return the p-values of subgroups; those without a verdict are no part of the family."""
-    defined = ~np.isnan(observed)
-    tested = np.flatnonzero(enough & defined)
-    tests = [SubgroupTest(note=UNDEFINED if few else FEW_CLUSTERS) for few in enough]
+    tested = np.flatnonzero(enough & ~np.isnan(observed))
+    tests = [SubgroupTest(note=UNDEFINED if many else FEW_CLUSTERS) for many in enough]
     found = compute_p_values(observed[tested], randomized[:, tested], exact=False)
     for place, p, adjusted in zip(tested, found.own.tolist(), found.adjusted.tolist(), strict=True):
         tests[place] = SubgroupTest(p, adjusted)

@@ -154,7 +154,7 @@ class MatrixCounter:
         self.columns = np.arange(1, last) if self.exact else np.arange(self.size + 1)
         numbers = len(panel) * len(panel.systems) * len(self.columns)
         self.stored = (
-            [self._list_indicators(level) for level in range(self.size)]
+            [list(self._make_indicators(level)) for level in range(self.size)]
             if numbers <= MOST_INDICATORS
             else None
         )
@@ -173,9 +173,6 @@ class MatrixCounter:
                 rest = part.sum(axis=1, dtype=float)[:, None] - cells[:, :, level].sum(axis=-1)
                 cells[:, :, level, 0] = rest
         return cells
-
-    def _list_indicators(self, level: int) -> list[tuple[int, Array]]:
-        return list(self._make_indicators(level))
 
     def _make_indicators(self, level: int) -> Iterator[tuple[int, Array]]:
         """Yield the first system of each block, and which rows [U, systems * columns] it counts."""

@@ -11,7 +11,7 @@ from ordinate.errors import MissingExtra
 from ordinate.integrations.model_outputs import score_predictions, select_output_metric
 from ordinate.metrics import Metric
 from ordinate.results.arguments import ScaleDeclaration
-from ordinate.summaries.probabilities import ColumnLabels
+from ordinate.summaries.probabilities import ColumnLabels, list_columns
 
 try:
     import optuna
@@ -59,7 +59,7 @@ class Objective:
         weights: Any = None,
         columns: ColumnLabels = None,
     ) -> None:
-        self.predict, self.gold, self.options = predict, gold, (weights, columns)
+        self.predict, self.gold, self.options = predict, gold, (weights, list_columns(columns))
         self.metric = select_output_metric(metric)
         self.scale = scale
 

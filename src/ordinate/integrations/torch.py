@@ -269,9 +269,8 @@ def _merge_all(states: Tensor) -> Tensor:
     """Return the state of all items of states [P, …], whose sums are moved to the common means."""
     means, sums, sizes = _split_state(states)
     weights = sums[:, 0, 0]
-    first = means.index_select(
-        0, weights.argmax()[None]
-    )  # not means[…], which waits for the device
+    # Not means[…], which waits for the device.
+    first = means.index_select(0, weights.argmax()[None])
     mean = first[0] + (weights[:, None] * (means - first)).sum(0) / weights.sum().clamp(min=1.0)
     moved = torch.stack([_shift(sums[k], means[k] - mean) for k in range(len(states))]).sum(0)
     merged = torch.cat([sizes[:, :-1].sum(0), sizes[:, -1:].amax(0)])

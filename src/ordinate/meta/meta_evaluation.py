@@ -1,7 +1,7 @@
 """Meta-evaluation: which metric captures all quality aspects, measured on given systems."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
-from ordinate.inference.resampling import ProgressCallback
+from ordinate.inference.resampling import ProgressCallback, scale_progress
 from ordinate.meta.coverage import compute_coverage
 from ordinate.meta.meta_result import (
     FEW_SYSTEMS_REASON,
@@ -254,13 +254,13 @@ def _evaluate_defined(
     """Return the evaluations of metrics that can be computed, and their agreement."""
     means = average_merits(merits)
     resampled = resample_statistics(
-        merits, improvements, settings.resampling, progress=_scale_progress(progress, 0.0, 0.8)
+        merits, improvements, settings.resampling, progress=scale_progress(progress, 0.0, 0.8)
     )
     power = compute_discriminative_power(
-        merits, settings.resampling, settings.alpha, progress=_scale_progress(progress, 0.8, 0.9)
+        merits, settings.resampling, settings.alpha, progress=scale_progress(progress, 0.8, 0.9)
     )
     stability_values = compute_stability(
-        merits, settings.resampling, progress=_scale_progress(progress, 0.9, 1.0)
+        merits, settings.resampling, progress=scale_progress(progress, 0.9, 1.0)
     )
     coverage_values = compute_coverage(means, compute_unanimous_improvement(improvements))
     coverage = estimate_intervals(
@@ -324,13 +324,6 @@ def _make_unranked(metric: Metric, reason: str, refusal: str | None = None) -> M
         unranked_reason=reason,
         refusal=refusal,
     )
-
-
-def _scale_progress(
-    progress: ProgressCallback | None, start: float, end: float
-) -> Callable[[float], None] | None:
-    """Return a progress callback for a part of the work."""
-    return None if progress is None else lambda share: progress(start + share * (end - start))
 
 
 # --- test cases at random ------------------------------------------------------------------------

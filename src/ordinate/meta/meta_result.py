@@ -139,7 +139,10 @@ def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None
 
     Metrics that cannot be ranked follow those that can, and the undefined come last.
     """
-    keys = [_make_sort_key(round(estimate.value, ROUNDING_DIGITS)) for estimate in coverage]
+    keys = [
+        math.inf if math.isnan(estimate.value) else -round(estimate.value, ROUNDING_DIGITS)
+        for estimate in coverage
+    ]
     return sorted(range(len(keys)), key=lambda place: (unranked[place] is not None, keys[place]))
 
 
@@ -295,7 +298,3 @@ class MetaEvaluation(Result):
     def document(self) -> Document:
         """Return the report for people."""
         return describe_meta_evaluation(self)
-
-
-def _make_sort_key(value: float) -> float:
-    return math.inf if math.isnan(value) else -value

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,10 +63,9 @@ def state_conclusion(result: "MetaEvaluation") -> str:
     if not result.has_pairs:
         return _state_values(result)
     if best is None:
-        why = dict.fromkeys(one.unranked_reason for one in result.ranked if one.refusal is None)
-        return (
-            f"Of no metric can be said that it captures most of {references}: {_join_reasons(why)}."
-        )
+        why = dict.fromkeys(str(x.unranked_reason) for x in result.ranked if x.refusal is None)
+        reasons = ", or ".join(why)
+        return f"Of no metric can be said that it captures most of {references}: {reasons}."
     itself = ", one of them," if result.is_reference(best.metric) else ""
     parts = [
         f"{best.metric.expression}{itself} captures most of {references}: {_format_coverage(best)}."
@@ -274,7 +273,7 @@ def _build_system_grid(result: "MetaEvaluation") -> Grid:
             (
                 names[index],
                 float(mean[index]),
-                *_build_improvement_cells(improvement[index], index, order),
+                *(None if x == index else float(improvement[index][x]) for x in order),
             )
             for index in order
         ]
@@ -288,10 +287,6 @@ def _build_system_grid(result: "MetaEvaluation") -> Grid:
     title += f" ({more:,} more systems are in the JSON report)" if more > 0 else ""
     header = ("system", "mean", "improves on", "is improved by")
     return Grid(title, header, tuple(rows))
-
-
-def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> tuple[Cell, ...]:
-    return tuple(None if other == index else float(row[other]) for other in order)
 
 
 def _build_value_grids(result: "MetaEvaluation") -> list[Grid]:
@@ -357,7 +352,3 @@ def _format_coverage(evaluation: "MetricEvaluation") -> str:
     return f"coverage {format_cell(evaluation.coverage.value)}" + (
         f" ({interval})" if interval else ""
     )
-
-
-def _join_reasons(reasons: Iterable[str | None]) -> str:
-    return ", or ".join(str(reason) for reason in reasons)

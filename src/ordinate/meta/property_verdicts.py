@@ -182,7 +182,7 @@ class PropertyVerdicts(Result):
                 law,
                 cell["paper"],
                 VERDICT_NAMES[cell["verdict"]],
-                _format_example(cell["counterexample"]),
+                format_counterexample(cell["counterexample"]) if cell["counterexample"] else "",
             )
             for name in names
             for law, cell in self.cells[name].items()
@@ -315,10 +315,6 @@ def _format_name(name: str) -> str:
 
 def _format_verdict(cell: PropertyRecord) -> str:
     return VERDICT_NAMES[cell["verdict"]] + (DIFFERS_MARK if cell["agrees"] is False else "")
-
-
-def _format_example(example: PropertyRecord | None) -> str:
-    return format_counterexample(example) if example else ""
 
 
 def _describe_direction(metric: Metric) -> str:

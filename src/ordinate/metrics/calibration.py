@@ -180,10 +180,6 @@ def ace(reliability: Reliability, *, bins: int = 10) -> Value:
     return ratio(np.sum(gaps, axis=0), weight.sum(axis=-1))
 
 
-def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
-    return ReliabilityParts(ranking=True)
-
-
 @metric(
     family="calibration",
     direction="maximize",
@@ -193,7 +189,7 @@ def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
     reference="harrell1996",
     undefined_when="gold has one level only",
     equal_steps=True,
-    parts=_request_ranking,
+    parts=lambda _: ReliabilityParts(ranking=True),
 )
 def c_index(reliability: Reliability) -> Value:
     """How often the item of a higher gold level has the higher expected level; ties count half.

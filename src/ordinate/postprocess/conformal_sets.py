@@ -21,13 +21,12 @@ from ordinate.postprocess.estimator import (
     encode_gold_levels,
     encode_groups,
     format_names,
-    list_columns,
     match_groups,
     read_probability_rows,
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.probabilities import ColumnLabels, check_same_rows
+from ordinate.summaries.probabilities import ColumnLabels, check_same_rows, list_columns
 from ordinate.summaries.tabulation import check_same_length
 
 Bools = NDArray[np.bool]

@@ -364,10 +364,6 @@ def _normalized_information(share: Floats, gold: Floats, rate: float) -> Floats:
     return _information(share, gold, rate) - rate * entropy / 2.0
 
 
-def _largest_share(share: Floats, _gold: Floats, _rate: float) -> Floats:
-    return share.max(axis=0, keepdims=True)
-
-
 def _precision(share: Floats, gold: Floats, rate: float) -> Floats:
     predicted = share.sum(axis=0)
     return np.nan_to_num(ratio(share, predicted)) - rate * _mark_unseen_levels(predicted, gold)
@@ -380,10 +376,6 @@ def _f1(share: Floats, gold: Floats, rate: float) -> Floats:
     )
 
 
-def _weighted_f1(share: Floats, gold: Floats, _rate: float) -> Floats:
-    return gold * _f1(share, gold, 0.0)
-
-
 def _mark_unseen_levels(predicted: Floats, gold: Floats) -> NDArray[np.bool]:
     """Mark levels that are predicted though gold lacks them: the mean runs over them, too."""
     return (gold == 0) & (predicted > 0)
@@ -392,9 +384,9 @@ def _mark_unseen_levels(predicted: Floats, gold: Floats) -> NDArray[np.bool]:
 COLUMN_METRICS: dict[str, ColumnWorth] = {
     "mutual_information": _information,
     "normalized_mutual_information": _normalized_information,
-    "purity": _largest_share,
+    "purity": lambda share, _gold, _rate: share.max(axis=0, keepdims=True),
     "precision_macro": _precision,
     "f1_macro": _f1,
-    "f1_weighted": _weighted_f1,
+    "f1_weighted": lambda share, gold, _rate: gold * _f1(share, gold, 0.0),
 }
 QUOTIENT_METRICS = {"normalized_mutual_information", "precision_macro", "f1_macro"}

@@ -35,13 +35,12 @@ from ordinate.postprocess.decoding_costs import (
 from ordinate.postprocess.estimator import (
     BaseEstimator,
     encode_gold_levels,
-    list_columns,
     read_probability_rows,
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.probabilities import ColumnLabels, check_same_rows
+from ordinate.summaries.probabilities import ColumnLabels, check_same_rows, list_columns
 from ordinate.summaries.tabulation import convert_weights
 
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None

@@ -151,11 +151,6 @@ def read_probability_rows(
     )
 
 
-def list_columns(columns: ColumnLabels) -> ColumnLabels:
-    """Return the labels of columns, which an iterator gives only once."""
-    return columns if columns is None or isinstance(columns, str) else tuple(columns)
-
-
 def encode_groups(groups: Any, n: int, name: str) -> Groups:
     """Return the groups of n items, of which none is missing; one group where there are none."""
     if groups is None:

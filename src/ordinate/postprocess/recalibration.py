@@ -14,12 +14,11 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.estimator import (
     BaseEstimator,
     encode_gold_levels,
-    list_columns,
     read_probability_rows,
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
-from ordinate.summaries.probabilities import ColumnLabels
+from ordinate.summaries.probabilities import ColumnLabels, list_columns
 from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Floats = NDArray[np.float64]
@@ -360,14 +359,11 @@ def _differentiate_log_loss(line: Floats, logs: Floats, items: CalibrationItems)
         both = np.hstack([p * log, p])
         moments = weight @ np.hstack([both[:, :size] * log, both])
         bend -= (both * weight[:, None]).T @ both
-        bend += _assemble_hessian(*np.split(moments, 3))
+        squares, products, plain = map(np.diag, np.split(moments, 3))
+        bend += np.block([[squares, products], [products, plain]])
         seen = np.bincount(gold, weight * log[own], size), np.bincount(gold, weight, size)
         slope += moments[size:] - np.concatenate(seen)
     return Derivatives(value, slope, bend)
-
-
-def _assemble_hessian(squares: Floats, products: Floats, plain: Floats) -> Floats:
-    return np.block([[np.diag(squares), np.diag(products)], [np.diag(products), np.diag(plain)]])
 
 
 def minimise_convex(

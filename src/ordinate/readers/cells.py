@@ -27,6 +27,7 @@ from ordinate.readers.items import (
     read_cell_sums,
 )
 from ordinate.readers.label_cells import LabelSpelling, RowLocator
+from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.label_maps import MAP_LABEL_HINT, make_off_scale_error
@@ -117,7 +118,8 @@ class CountedCells:
                 places.append((place, spelling.rename_label(first)))
         if places:
             place, first = places[0]
-            raise make_off_scale_error(scale, counts, first, place, MAP_LABEL_HINT)
+            way = f"{MAP_LABEL_HINT}{suggest_decimal(first)}"
+            raise make_off_scale_error(scale, counts, first, place, way)
 
     @property
     def alone(self) -> Array:

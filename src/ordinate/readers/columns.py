@@ -18,6 +18,9 @@ Delimiter = Annotated[
     str | None, Setting("what separates columns", metavar="CHAR", default="by the first lines")
 ]
 Encoding = Annotated[str | None, Setting("of text files", default="utf-8")]
+Sheet = Annotated[
+    str | None, Setting("of a spreadsheet (XLSX, XLS, ODS)", "NAME", default="the only one")
+]
 LabelMapFile = Annotated[
     str | None,
     Setting(
@@ -85,9 +88,7 @@ class FileOptions:
             default="a point, and no separators of thousands",
         ),
     ] = None
-    sheet: Annotated[
-        str | None, Setting("of a spreadsheet (XLSX, XLS, ODS)", "NAME", default="the only one")
-    ] = None
+    sheet: Sheet = None
     hive: Annotated[
         bool, Setting("folders named column=value are columns of the files in them")
     ] = False

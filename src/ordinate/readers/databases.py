@@ -49,9 +49,10 @@ def _ask_sqlite(connection: Any, query: str, sql: str, values: Sequence[Any]) ->
         cursor.row_factory = None
         # Functions alone could still write, those of the user among them.
         (read_only,) = cursor.execute("PRAGMA query_only").fetchone()
-        text_factory, connection.text_factory = connection.text_factory, str
-        cursor.execute("PRAGMA query_only = ON")
+        text_factory = connection.text_factory
         try:
+            connection.text_factory = str
+            cursor.execute("PRAGMA query_only = ON")
             return Answer.fetch(cursor.execute(sql, {str(k): x for k, x in enumerate(values, 1)}))
         finally:
             connection.text_factory = text_factory
@@ -66,10 +67,12 @@ def _ask_postgres(connection: Any, query: str, sql: str, values: Sequence[Any]) 
 
     cursor = RawCursor(connection, row_factory=tuple_row)
     with connection.transaction(force_rollback=True), cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")  # which no SELECT can switch off again
+        # Which no SELECT can switch off again. Nothing is prepared: a driver that has prepared one
+        # statement drops all at the rollback, those of the user among them.
+        cursor.execute("SET TRANSACTION READ ONLY", prepare=False)
         # The extended protocol, which takes one statement and no more, is the only one for
-        # binary results; where a connection has no `prepare_threshold`, `prepare=True` is ignored.
-        return Answer.fetch(cursor.execute(sql, values, binary=True))
+        # binary results.
+        return Answer.fetch(cursor.execute(sql, values, binary=True, prepare=False))
 
 
 def _ask_duckdb(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
@@ -78,21 +81,24 @@ def _ask_duckdb(connection: Any, query: str, sql: str, values: Sequence[Any]) ->
     if kinds != ["SELECT"]:
         raise BadInput(f"it is {' and '.join(kinds) or 'empty'}, and not one SELECT")
     with _only_read_duckdb(connection):
-        return Answer.fetch(connection.execute(sql, values))
+        return Answer.fetch(connection.sql(sql, params=values))
 
 
 @contextmanager
 def _only_read_duckdb(connection: Any) -> Iterator[None]:
-    """Begin a transaction for reading, but where one is open: to try to would abort it."""
-    first, second = (connection.execute("SELECT txid_current()").fetchall() for _ in range(2))
+    """Begin a transaction for reading, but where one is open: to try to would abort it.
+
+    Unlike `execute`, `sql` leaves what the user has not yet fetched.
+    """
+    first, second = (connection.sql("SELECT txid_current()").fetchall() for _ in range(2))
     if first == second:
         yield
         return
-    connection.execute("BEGIN TRANSACTION READ ONLY")
+    connection.sql("BEGIN TRANSACTION READ ONLY")
     try:
         yield
     finally:
-        connection.execute("ROLLBACK")
+        connection.sql("ROLLBACK")
 
 
 class Database(NamedTuple):
@@ -127,6 +133,8 @@ class Query:
     text: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise BadOption(f"A query is a string, not {type(self.text).__name__}.")
         assert self.database  # noqa: S101 - another connection is refused when it is handed over
 
     @cached_property
@@ -199,7 +207,8 @@ class QueryItems:
     def _build_items(self, dialect: Dialect) -> str:
         types = dict(self.query.types)
         cells = {
-            role: dialect.read_exactly(quote_identifier(name), types[name])
+            # With its table: SQLite takes a quoted name that is no column's for a text.
+            role: dialect.read_exactly(f"asked.{quote_identifier(name)}", types[name])
             for role, name in self.roles.items()
         }
         selected = ", ".join(f"{x} AS {quote_identifier(role)}" for role, x in cells.items())

@@ -251,7 +251,7 @@ OPERATORS: Mapping[str, Operator] = {
         "CASE WHEN abs({0}) > 1e300 THEN 1e0 / {0} = 0 ELSE 1 = 0 END",
         lambda x: ~(x.is_finite() | x.is_nan()),
     ),
-    # SQLite takes text for 0, others refuse it; columns of frames have one type.
+    # Databases refuse to cast it; columns of frames have one type.
     "is text": Operator(
         "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
     ),
@@ -318,7 +318,16 @@ class Dialect:
         return column if kind.partition("(")[0] in self.numbers else self.exact_text.format(column)
 
 
-SQLITE = Dialect(fence=" LIMIT -1", exact_text="{} COLLATE BINARY")
+NO_NUMBER = "(typeof({0}) IN ('text', 'blob') AND {0} <> CAST({0} AS DOUBLE PRECISION))"
+SQLITE = Dialect(
+    fence=" LIMIT -1",
+    exact_text="{} COLLATE BINARY",
+    templates={
+        "is text": NO_NUMBER,
+        # A cast alone takes 'abc' for 0, and '1,5' for 1.
+        "number": f"CASE WHEN {NO_NUMBER} THEN NULL ELSE CAST({{0}} AS DOUBLE PRECISION) END",
+    },
+)
 POSTGRES = Dialect(
     fence=" OFFSET 0",
     # Without the padding of `char`, and as bytes have it: collations and `citext` merge labels.

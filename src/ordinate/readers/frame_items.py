@@ -35,16 +35,16 @@ class FrameItems:
             rows = rows.select(*keys, **{x: each.of.to_narwhals() for x, each in sums.items()})
             taken = (_take(name, each.kind) for name, each in sums.items())
             table = rows.group_by(*keys, drop_null_keys=False).agg(*taken).collect()
-        return {key: _make_cells(table[key]) for key in keys} | {
-            name: np.array(table[name].to_list(), float) for name in sums
-        }
+            return {key: _make_cells(table[key]) for key in keys} | {
+                name: np.array(table[name].to_list(), float) for name in sums
+            }
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return some places where a condition holds, and what stands there."""
         cells = {f"shown{k}": x.to_narwhals() for k, x in enumerate(shown)}
         with explain_failure(self.name):
             table = self._filter(where).select(**cells).head(limit).collect()
-        rows = zip(*(table[name].to_list() for name in cells), strict=True)
+            rows = zip(*(table[name].to_list() for name in cells), strict=True)
         return name_places(rows)
 
     def _filter(self, where: Expression | None) -> Any:

@@ -1,6 +1,6 @@
 """SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
@@ -148,7 +148,7 @@ class QueryPlanner:
         """Return SQL for one side of a join: label, id, and the further columns that it has."""
         queries = []
         for source in sources:
-            selected = [f"{build_label_sql(source, column)} AS {name}"]
+            selected = [f"{build_label_sql(source, column, resolve_number)} AS {name}"]
             if not self.columns.row_order:
                 selected.append(f"{build_key_sql(source, self._id_column)} AS id")
             selected.append(f"{quote_literal(source.name)} AS {name}_file")
@@ -247,12 +247,15 @@ def build_role_sql(
     if role not in labels and role != SUBGROUP:
         return resolve_number(source, column)
     # Whoever encodes labels takes an empty one for missing; to ask each row takes a third longer.
-    return f"CAST({resolve_column(source, column)} AS VARCHAR)"
+    resolve = resolve_column if role == SUBGROUP else resolve_number
+    return f"CAST({resolve(source, column)} AS VARCHAR)"
 
 
-def build_label_sql(source: FileSource, column: str) -> str:
+def build_label_sql(
+    source: FileSource, column: str, resolve: Callable[[FileSource, str], str] = resolve_column
+) -> str:
     """Return SQL for a label as a string, NULL where it is missing; NaN is a missing number."""
-    text = f"nullif(CAST({resolve_column(source, column)} AS VARCHAR), '')"
+    text = f"nullif(CAST({resolve(source, column)} AS VARCHAR), '')"
     if column not in source.numbers:
         return text
     # Other questions about NaN take the answer from a file's statistics, which leave it out.

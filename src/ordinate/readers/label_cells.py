@@ -124,7 +124,10 @@ class RowLocator:
     def find_label(self, role: str, labels: Sequence[Any], title: str) -> Row:
         """Return where the first of some labels stands, and that label."""
         wanted = column(role).is_in(labels[:MOST_LABELS])
-        place, found = self.find_cells(wanted, 1, column(role))[0]
+        rows = self.find_cells(wanted, 1, column(role))
+        if not rows:  # a query that gives others each time, or a type that compares as text only
+            return f"{SOMEWHERE} of column {title!r}", labels[0]
+        place, found = rows[0]
         if self.items.keyed:  # the labels of one item are from two files
             place += f" of {self.find_cells(wanted, 1, column(f'{role}_file'))[0][1]}"
         return f"{place} of column {title!r}", found

@@ -3,6 +3,7 @@
 import re
 
 from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.scale.labels import parse_number
 
 MINUS = "\N{MINUS SIGN}"
 SPACES = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
@@ -41,5 +42,7 @@ def suggest_decimal(cell: object) -> str:
     >>> suggest_decimal("1.234,5"), suggest_decimal("much")
     (' To read such numbers, pass --decimal , (as in 1.234,5).', '')
     """
+    if parse_number(str(cell)) is not None:
+        return ""
     fitting = [FLAGS[mark] for mark, x in PATTERNS.items() if re.fullmatch(x, str(cell).strip())]
     return f" To read such numbers, pass {' or '.join(fitting)}." if fitting else ""

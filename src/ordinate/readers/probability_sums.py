@@ -1,5 +1,6 @@
 """Probabilities summed up where they are: the parts of a `Reliability`, from grouped sums."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
@@ -143,6 +144,18 @@ class ProbabilityReader:
             items = self._open(predicted).add_columns({PREDICTED: predicted})
         found = ConfusionReader(items, self.titles, self.spelling).read(self.scale, missing)
         return replace(found, predicted=title, files=(), notes=(*self.notes, *found.notes))
+
+    def measure_agreement(self) -> float:
+        """Return how often the most probable level is the predicted one, of counted items."""
+        if PREDICTED not in self.titles:
+            return math.nan
+        items = self._open(self.where, column(TOP))
+        table = items.sum_by([PREDICTED, TOP], {"items": COUNT}, self.where)
+        values, spelling = table[PREDICTED].tolist(), self.spelling.cut_scores(self.scale)
+        levels = spelling.encode_labels(self.scale, values)[: len(values)]
+        there, same = levels < len(self.scale), levels == _take_key(table, TOP)
+        counts = table["items"][there].astype(float)
+        return float(counts @ same[there] / counts.sum()) if counts.any() else math.nan
 
     # --- probabilities -----------------------------------------------------------------------
 

@@ -220,7 +220,10 @@ class _BlockReader:
                 rows = np.stack([table[f"p{k}"] for k in range(len(self.names))], axis=1)
                 rows = place_columns(rows, order)
                 gold, *predicted = (levels[side][table[side]] for side in levels)
-                agreement += [(x == rows.argmax(axis=1))[x < len(counter.scale)] for x in predicted]
+                known = (gold < len(counter.scale)) & ~np.isnan(rows).any(axis=1)
+                agreement += [
+                    (x == rows.argmax(axis=1))[known & (x < len(counter.scale))] for x in predicted
+                ]
                 try:
                     counter.add(gold, rows, table.get("weight"), missing)
                 except (BadProbabilities, MissingLabels) as problem:
@@ -229,7 +232,8 @@ class _BlockReader:
             found.append(counter)
         if not subgroup and not any(counter.items.any() for counter in found):
             next(counter for counter in found if counter.seen).refuse_no_items()
-        same = float(np.concatenate(agreement).mean()) if agreement else math.nan
+        agreed = np.concatenate(agreement) if agreement else np.empty(0)
+        same = float(agreed.mean()) if len(agreed) else math.nan
         return reduce(add, (counter.summary() for counter in found)), same
 
     def _name_row(self, part: int, row: int) -> str:

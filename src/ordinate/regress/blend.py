@@ -57,16 +57,12 @@ def blend_out_of_fold(predictions: Any, targets: Any, folds: Sequence[Rows]) -> 
     With one part alone there is nobody else to learn from: it is halved.
     """
     table, y = _check_predictions(predictions), np.asarray(targets, float)
-    folds = list(folds) if len(folds) > 1 else _split_halves(folds[0])
+    folds = list(folds) if len(folds) > 1 else [folds[0][::2], folds[0][1::2]]
     found = np.full(len(y), np.nan)
     for k, own in enumerate(folds):
         others = np.concatenate([fold for j, fold in enumerate(folds) if j != k])
         found[own] = Blend.fit(table[others], y[others]).predict(table[own])
     return found
-
-
-def _split_halves(rows: Rows) -> list[Rows]:
-    return [rows[::2], rows[1::2]]
 
 
 def _check_predictions(predictions: Any) -> Floats:

@@ -74,7 +74,10 @@ class LeakageReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a report says of them: how many, and which."""
-        found = [(part, twin, self._select_pair(part, twin)) for part, twin in PART_PAIRS]
+        found = [
+            (part, twin, [x for x in self.leaks if (x.part, x.twin_part) == (part, twin)])
+            for part, twin in PART_PAIRS
+        ]
         own = [self._note(part, twin, leaks) for part, twin, leaks in found if leaks]
         if self.repeats:
             rows = "row repeats another" if self.repeats == 1 else "rows repeat others"
@@ -92,9 +95,6 @@ class LeakageReport:
             "repeats": self.repeats,
             "notes": list(self.notes),
         }
-
-    def _select_pair(self, part: str, twin: str) -> list[LeakedRow]:
-        return [leak for leak in self.leaks if (leak.part, leak.twin_part) == (part, twin)]
 
     def _note(self, part: str, twin: str, leaks: Sequence[LeakedRow]) -> str:
         near = sum(leak.kind == "near" for leak in leaks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_number
 from ordinate.readers.number_spelling import WRITTEN_PATTERN, suggest_decimal
 from ordinate.render.estimates import format_count
-from ordinate.summaries.tabulation import check_missing_policy
+from ordinate.summaries.tabulation import RowPolicy, check_missing_policy
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
@@ -31,7 +31,6 @@ ADVICE = (
     "Nothing is filled in: mend the cells, leave out their rows with missing='drop' (--missing "
     "drop), or leave out the columns."
 )
-RowPolicy = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,13 @@ def read_numeric_table(
 
 
 def is_id_name(name: str) -> bool:
-    """Tell whether a column is called as columns of ids are."""
-    return name.strip().lower() in USUAL_NAMES["id"]
+    """Tell whether a column is called as columns of ids are.
+
+    >>> is_id_name("ID"), is_id_name("sample_id"), is_id_name("solid")
+    (True, True, False)
+    """
+    bare = name.strip().lower()
+    return bare in USUAL_NAMES["id"] or bare.endswith(("_id", " id"))
 
 
 def _drop_rows(table: NumericTable, label: str | None) -> NumericTable:

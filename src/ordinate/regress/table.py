@@ -19,11 +19,11 @@ from ordinate.readers.columns import FileOptions
 from ordinate.readers.item_columns import read_columns
 from ordinate.regress.numeric_table import (
     NumericTable,
-    RowPolicy,
     is_id_name,
     read_numeric_table,
 )
 from ordinate.render.estimates import format_count
+from ordinate.summaries.tabulation import RowPolicy
 
 Floats = NDArray[np.float64]
 
@@ -201,7 +201,7 @@ def read_new_rows(
             return read_new_rows(frame, names, target, id_column=id_column, missing=missing)
     path, how = str(data), FileOptions(**files)
     found = read_numeric_table(path, list(names), missing=missing, **files)
-    columns = read_column_names(path, **files)
+    columns = read_column_names(path, how)
     ids = [id_column] if id_column else [name for name in columns if is_id_name(name)][:1]
     targets = [target] if target in columns and target not in ids else []
     further = read_columns([path], targets, how, labels=ids)

@@ -22,7 +22,6 @@ from ordinate.postprocess.conformal_sets import check_alpha
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
-from ordinate.regress.numeric_table import RowPolicy
 from ordinate.regress.prediction_intervals import (
     IntervalCalibration,
     compute_spread,
@@ -37,6 +36,7 @@ from ordinate.search.saved_models import (
     resolve_model_name,
 )
 from ordinate.search.tuning_result import TuningResult
+from ordinate.summaries.tabulation import RowPolicy
 
 TASK, BLEND = "regression", "blend"
 ADVICE = "Train again, or restore the folder."

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from ordinate.errors import BadOutput, shorten
 from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.workers import WorkerPool
-from ordinate.regress.numeric_table import RowPolicy
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import Split
 from ordinate.regress.table import Table, load_table
@@ -19,6 +18,7 @@ from ordinate.search.task import ProgressCallback, ignore_progress
 from ordinate.search.time_budget import TimeBudget
 from ordinate.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
 from ordinate.search.tuning_result import TuningResult
+from ordinate.summaries.tabulation import RowPolicy
 
 COLUMNS = "columns"  # the stage of progress whose note names the features, before work starts
 

@@ -81,13 +81,10 @@ class RegressionReport(TaskReport):
         found = evaluation.to_dict()
         found["baselines"] = [one | {"unit": evaluation.unit} for one in found["baselines"]]
         found["prediction_intervals"] = {
-            name: one | {"unit": self._get_unit(name)}
+            name: one | {"unit": None if name in UNITLESS else self.unit}
             for name, one in found["prediction_intervals"].items()
         }
         return found
-
-    def _get_unit(self, name: str) -> str | None:
-        return None if name in UNITLESS else self.unit
 
     def flatten_evaluation(self, evaluation: RegressionEvaluation) -> list[Record]:
         """Return flat records; a baseline has a column of its own for its name."""

@@ -26,7 +26,10 @@ def render_variants(
     (first, shown), *others = elements.items()
     if not others:
         return shown
-    parts = [_render_variant(first, shown), _pack(dict(others))]
+    parts = [
+        _render_variant(first, shown),
+        f'<script type="{PACKED_TYPE}">{pack_text(json.dumps(dict(others)))}</script>',
+    ]
     if set(elements) <= set(choices.get(varies_by, ())):
         none = NONE_TEXT.get(varies_by, f"There is none for this {varies_by}.")
         parts.append(f'<p class="none" hidden>{none}</p>')
@@ -48,11 +51,6 @@ def render_chooser(varies_by: str, names: Iterable[str]) -> str:
 
 def _render_variant(name: str, element: str) -> str:
     return f'<div data-variant="{escape_text(name)}">\n{element}\n</div>'
-
-
-def _pack(elements: dict[str, str]) -> str:
-    """Return elements by their names as compressed JSON, which no browser runs or shows."""
-    return f'<script type="{PACKED_TYPE}">{pack_text(json.dumps(elements))}</script>'
 
 
 def unpack_variants(page: str) -> str:

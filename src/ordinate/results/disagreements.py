@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ordinate.errors import BadOutput
 from ordinate.readers.confusion import ConfusionReader
 from ordinate.readers.duckdb_connection import (
     copy_to_file,
@@ -13,7 +14,11 @@ from ordinate.readers.item_query import FileItems, ItemQuery, make_names_distinc
 from ordinate.readers.items import GOLD, PREDICTED
 from ordinate.scale import Scale
 
-COPY_FORMATS = {  # by suffix; anything else is CSV
+CSV_FORMAT = "csv, HEADER"
+COPY_FORMATS = {  # by suffix
+    "": CSV_FORMAT,
+    ".csv": CSV_FORMAT,
+    ".txt": CSV_FORMAT,
     ".parquet": "parquet",
     ".pq": "parquet",
     ".jsonl": "json",
@@ -21,8 +26,14 @@ COPY_FORMATS = {  # by suffix; anything else is CSV
     ".json": "json, ARRAY true",
     ".tsv": "csv, HEADER, DELIMITER '\t'",
 }
-CSV_FORMAT = "csv, HEADER"
 OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that no format of items is for, before any work is done."""
+    if path.suffix.lower() not in COPY_FORMATS:
+        known = ", ".join(filter(None, COPY_FORMATS))
+        raise BadOutput(f"Items are written as {known}, not as *{path.suffix}.")
 
 
 def write_disagreements(
@@ -40,7 +51,7 @@ def write_disagreements(
         + ("NULL" if predicted is None else quote_literal(predicted))
         for gold, predicted in unanswered
     ]
-    connection, form = items.connection, COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
+    connection, form = items.connection, COPY_FORMATS[out.suffix.lower()]
     selections = [_build_selection_sql(part, steps, silent) for part in items.parts]
     query = " UNION ALL BY NAME ".join(selections)
     run_query(lambda: copy_to_file(connection, query, out, form), str(out))

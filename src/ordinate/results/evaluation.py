@@ -136,7 +136,8 @@ class Evaluation(Result):
                 "Evaluate one confusion matrix; a batch is evaluated one by one, or pooled."
             )
         selected, intervals = select_metrics(metrics), resolve_intervals(interval)
-        parts, raters = _drop_empty_subgroups(by), dict(second_rater_by)
+        parts = {name: part for name, part in by if np.any(part.total > 0)}
+        raters = dict(second_rater_by)
         own, of_parts = (None, progress) if parts else (progress, None)
         source = matrix if groups is None else groups
         evaluation = cls._evaluate_batch(
@@ -497,25 +498,26 @@ def evaluate(
                 renormalize=renormalize,
                 drop=missing == "drop",
             )
-            calibrations = _count_probabilities(
+            whole, parts = _count_probabilities(
                 reading, of_probabilities, missing=missing, bins=bins, interval=intervals
             )
             counted = reading.count_labels(missing)
+            calibrations = whole.replace_fields(agreement=reading.measure_agreement()), parts
     else:
         given, declared = given.read_labels(scale, spelling, ["predicted"])
-        if probabilities is not None:
-            drop = missing == "drop"
-            given = given.add_probabilities(probabilities, columns, declared, drop=drop)
-            calibrations = _evaluate_probabilities(
-                given,
-                scale=declared,
-                metrics=of_probabilities,
-                missing="drop" if drop else "error",
-                renormalize=renormalize,
-                bins=bins,
-                interval=intervals,
-            )
+        drop = missing == "drop"
         with explain_unknown_labels():
+            if probabilities is not None:
+                given = given.add_probabilities(probabilities, columns, declared, drop=drop)
+                calibrations = _evaluate_probabilities(
+                    given,
+                    scale=declared,
+                    metrics=of_probabilities,
+                    missing="drop" if drop else "error",
+                    renormalize=renormalize,
+                    bins=bins,
+                    interval=intervals,
+                )
             counted = count_tables(given, declared, missing)
         preset = describe_preset(declared) if scale is None else ()
         counted = replace(counted, notes=(*preset, *spelling.describe(declared)))
@@ -589,7 +591,7 @@ def _count_probabilities(
     missing: MissingPolicy,
     bins: int,
     interval: IntervalOption,
-) -> "Calibrations":
+) -> "tuple[Calibration, dict[Hashable, Calibration]]":
     """Return the calibration of all items of a lazy table, and of each subgroup."""
     from ordinate.results.calibration import (  # noqa: PLC0415 - start-up: labels alone need none
         Calibration,
@@ -653,10 +655,3 @@ def _list_differences(differences: dict[str, SubgroupDifference]) -> list[Record
     keys = ("p", "p_adjusted", "p_note")
     rows = zip(_list_estimates(differences), differences.values(), strict=True)
     return [row | {key: getattr(found, key) for key in keys} for row, found in rows]
-
-
-def _drop_empty_subgroups(
-    by: Iterable[tuple[Any, ConfusionMatrix]],
-) -> dict[Hashable, ConfusionMatrix]:
-    """Return confusion matrices by subgroup, without those that have no items left."""
-    return {value: part for value, part in by if np.any(part.total > 0)}

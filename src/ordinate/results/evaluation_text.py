@@ -24,6 +24,7 @@ from ordinate.results.per_level import LEVEL_METRICS
 from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
 
 if TYPE_CHECKING:
+    from ordinate.inference.constant_tests import ConstantTest
     from ordinate.results.evaluation import Evaluation
     from ordinate.results.metric_scores import Score
     from ordinate.summaries import ConfusionMatrix
@@ -142,15 +143,16 @@ def compare_with_baselines(score: "Score", level: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for baseline, words in ((constant, f"always predicting {level}"), (chance, "chance")):
         if not math.isnan(baseline.value):
-            how = _compare_with_baseline(score, baseline.value)
-            if baseline is constant and score.against_constant is not None:
-                how = CONSTANT_WORDS[score.against_constant.verdict]
+            test = score.against_constant if baseline is constant else None
+            how = _compare_with_baseline(score, baseline.value, test)
             found.setdefault(how, []).append(f"{words} ({format_cell(baseline.value)})")
     return {how: f"{how} {' and than '.join(each)}" for how, each in found.items()}
 
 
-def _compare_with_baseline(score: "Score", baseline: float) -> str:
-    """Say whether a value is better than a baseline; one within the interval may be as good."""
+def _compare_with_baseline(score: "Score", baseline: float, test: "ConstantTest | None") -> str:
+    """Say whether a value is better than a baseline: by a test, or else by the interval."""
+    if test is not None:
+        return CONSTANT_WORDS[test.verdict]
     found = score.estimate
     if found is not None and found.low <= baseline <= found.high:
         return "not significantly better than"
@@ -162,7 +164,9 @@ def _compare_with_baseline(score: "Score", baseline: float) -> str:
 def _compare_with_constants(result: "Evaluation") -> list[str]:
     """Say which metrics do not beat a constant, in the sense of the sentence on each of them."""
     known = {
-        name: _compare_with_baseline(score, score.baselines.best_constant.value)
+        name: _compare_with_baseline(
+            score, score.baselines.best_constant.value, score.against_constant
+        )
         for name, score in result.metrics.items()
         if score.metric.direction != "zero" and score.beats_constant is not None
     }
@@ -437,7 +441,7 @@ def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     parts = [part for _, part in subgroups]
     rows: list[tuple[Cell, ...]] = [("items", *(part.confusion_matrix.n for part in parts))]
     for name in result.metrics:
-        rows.append((name, *(_format_score(part.metrics[name]) for part in parts)))
+        rows.append((name, *(format_score(part.metrics[name]) for part in parts)))
         if result.second_rater is not None:
             raters = (_format_second_rater(part, name) for part in parts)
             rows.append((f"{name} of the second rater", *raters))
@@ -466,7 +470,8 @@ def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     return [lay_out_subgroups(grid, intervals=True)]
 
 
-def _format_score(score: "Score") -> Cell:
+def format_score(score: "Score") -> Cell:
+    """Return a value with its interval, where it has one."""
     return score.value if score.estimate is None else format_with_interval(score.estimate)
 
 

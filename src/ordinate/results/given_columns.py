@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
 from ordinate.readers.column_names import check_column, expand_columns
@@ -36,23 +37,30 @@ class GivenColumns:
         """Return a column, None where there is none."""
         return self.columns.get(argument)
 
-    def blank_incomplete_items(self, scale: Scale) -> "GivenColumns":
+    def encode_labels(self, scale: Scale) -> dict[str, NDArray[Any]]:
+        """Return the positions of the labels of each side; one past the last where one is missing.
+
+        Labels that are not on the scale are refused, those of all sides in one error.
+        """
+        sides = {x: self[x] for x in ("gold", "predicted", "second_rater") if self[x] is not None}
+        weights = convert_weights(self["weights"])
+        return {x: encode_positions(scale, y, x, weights, beside=sides) for x, y in sides.items()}
+
+    def blank_incomplete_items(
+        self, scale: Scale, levels: Mapping[str, NDArray[Any]]
+    ) -> "GivenColumns":
         """Return the columns, without gold where another label or the cluster is missing.
 
         So probabilities are evaluated on no other items than labels.
         """
-        rows = self["probabilities"]
-        weights, columns = convert_weights(self["weights"], len(rows)), dict(self.columns)
-        sides = (x for x in ("gold", "predicted", "second_rater") if self[x] is not None)
-        levels = {x: encode_positions(scale, columns[x], x, weights) for x in sides}
-        missing = [x == len(scale) for x in levels.values()]
+        rows, missing = self["probabilities"], [x == len(scale) for x in levels.values()]
         if self["groups"] is not None:
             clusters = factorize_column(self["groups"], "groups")
             missing.append(np.array([x is None for x in clusters.values], bool)[clusters.codes])
         for each in missing:
             check_same_length(len(rows), len(each), "rows of probabilities", "labels and groups")
         positions = np.where(np.any(missing, axis=0), len(scale), levels["gold"])
-        return replace(self, columns=columns | {"gold": take_labels(scale, positions)})
+        return replace(self, columns={**self.columns, "gold": take_labels(scale, positions)})
 
     def read_labels(
         self, declared: Any, label_map: LabelMap, predicted: Iterable[str]
@@ -92,18 +100,23 @@ class GivenColumns:
             probabilities = self.table.take_matrix(columns)
         rows = arrange_columns(scale, probabilities, columns, self["gold"])
         found = replace(self, columns={**self.columns, "probabilities": rows})
+        levels = found.encode_labels(scale)
         if drop:
-            found = found.blank_incomplete_items(scale)
+            found = found.blank_incomplete_items(scale, levels)
         if self["predicted"] is None:
             more = {"predicted": find_most_probable_labels(scale, rows)}
             found = replace(found, columns={**found.columns, **more})
         return found
 
     def measure_agreement(self, scale: Scale) -> float:
-        """Return how often the most probable level is the predicted one."""
-        levels = encode_positions(scale, self["predicted"], "predicted")
-        there = levels < len(scale)
-        same = levels[there] == self["probabilities"][there].argmax(axis=1)
+        """Return how often the most probable level is the predicted one, of items with gold."""
+        rows, weights = self["probabilities"], convert_weights(self["weights"])
+        sides = self.encode_labels(scale)
+        levels = sides["predicted"]
+        there = (np.maximum(sides["gold"], levels) < len(scale)) & ~np.isnan(rows).any(axis=1)
+        if weights is not None:
+            there &= weights > 0
+        same = levels[there] == rows[there].argmax(axis=1)
         return float(same.mean()) if len(same) else math.nan
 
 

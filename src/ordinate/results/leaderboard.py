@@ -320,9 +320,9 @@ def write_conclusion(
         return f"On {metric.expression} there is nothing to compare: too few systems have a value."
     leader = ranked[0]
     against = {
-        _get_other_system(pair, leader.system): pair
+        pair.second if pair.first == leader.system else pair.first: pair
         for pair in pairs
-        if leader.system in _list_systems(pair)
+        if leader.system in (pair.first, pair.second)
     }
     same = [s for s, pair in against.items() if pair.verdict == "identical"]
     beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
@@ -356,11 +356,3 @@ def _is_non_inferior(pair: PairDifference, system: str) -> bool:
     """Tell whether a system is no worse than the other one of the pair, but for the margin."""
     side = "first" if pair.first == system else "second"
     return pair.margin_verdict in {"equivalent", f"{side} non-inferior"}
-
-
-def _list_systems(pair: PairDifference) -> tuple[str, str]:
-    return pair.first, pair.second
-
-
-def _get_other_system(pair: PairDifference, system: str) -> str:
-    return pair.second if pair.first == system else pair.first

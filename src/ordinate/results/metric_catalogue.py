@@ -105,7 +105,7 @@ def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
             BETTER_VALUES[m.direction],
             format_range(m),
             *((_find_assumption(m), _format_formal_properties(m)) if of_labels else ()),
-            m.title + _format_aliases(m),
+            m.title + (f" Also: {', '.join(m.aliases)}." if m.aliases else ""),
         )
         for m in metrics
     )
@@ -119,10 +119,6 @@ def _format_formal_properties(metric: Metric) -> str:
         if found
         else ""
     )
-
-
-def _format_aliases(metric: Metric) -> str:
-    return f" Also: {', '.join(metric.aliases)}." if metric.aliases else ""
 
 
 def _collect_facts(metric: Metric) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class RecalibrationEvaluation(Result):
         scale: ScaleDeclaration = None,
         metrics: MetricSelection = None,
         columns: ColumnLabels = None,
+        after_columns: ColumnLabels = None,
         weights: Any = None,
         missing: Any = "error",
         renormalize: bool = False,
@@ -75,9 +76,10 @@ class RecalibrationEvaluation(Result):
     ) -> "RecalibrationEvaluation":
         """Evaluate two tables of probabilities of the same items, which no method was fitted on.
 
-        `columns` names the columns of `before`, such as `model.classes_`: what comes out of a
-        method is in the order of the scale. `missing="drop"` leaves items out that have no gold
-        label, or no probabilities in one of the tables.
+        `columns` names the columns of `before`, such as `model.classes_`, and `after_columns` those
+        of `after`: "scale" if they come out of a method of `ordinate.postprocess`. With
+        `columns="scale"` both are in the order of the scale. `missing="drop"` leaves items out that
+        have no gold label, or no probabilities in one of the tables.
         """
         intervals = resolve_intervals(interval, seed=seed)
         declared = resolve_scale(scale, gold, gold)
@@ -97,7 +99,7 @@ class RecalibrationEvaluation(Result):
                 renormalize=renormalize,
                 blocks=JACKKNIFE_BLOCKS,
             )
-            for rows in _align_items(declared, gold, before, after, columns)
+            for rows in _align_items(declared, gold, before, after, columns, after_columns)
         )
         return cls.from_blocks(first, second, selected, bins=bins, interval=intervals)
 
@@ -208,12 +210,18 @@ class RecalibrationEvaluation(Result):
 
 
 def _align_items(
-    scale: Scale, gold: Any, before: Any, after: Any, columns: ColumnLabels
+    scale: Scale,
+    gold: Any,
+    before: Any,
+    after: Any,
+    columns: ColumnLabels,
+    after_columns: ColumnLabels,
 ) -> tuple[Any, Any]:
     """Return both tables; an item that has no probabilities in one has none in the other."""
     first = arrange_columns(scale, before, columns, gold)
-    named = None if is_table(after) else IN_ORDER_OF_SCALE
-    second = arrange_columns(scale, after, named)
+    if after_columns is None and isinstance(columns, str) and not is_table(after):
+        after_columns = columns
+    second = arrange_columns(scale, after, after_columns, gold, option="after_columns")
     if len(first) != len(second):
         raise UnequalLengths(
             f"{len(first)} rows of probabilities before and {len(second)} after: each item needs "

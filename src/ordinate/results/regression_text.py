@@ -53,11 +53,10 @@ METHOD_NAMES = {
 def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f", target in {result.unit}" if result.unit else ""
+    selected = _order_metrics(result)
     blocks: list[Block] = [
         _describe_left_out(result),
-        _make_metrics_grid(
-            result, "Metrics", {m: result.metrics[m.expression] for m in _order_metrics(result)}
-        ),
+        _make_metrics_grid(result, "Metrics", {m: result.metrics[m.expression] for m in selected}),
         make_tails_grid(result.tails, result.unit),
         _make_baselines_grid(result),
         *_make_normalized_grids(result),
@@ -65,11 +64,8 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
         *list_subgroup_blocks(_make_subgroup_grids(result), len(result.by)),
         *result.sections,
     ]
-    selected = _order_metrics(result)
     verdicts = {m.expression: _state_metric(result, m) for m in selected}
-    leading = selected[
-        : 1 + (selected[0] is not result.selected[0])
-    ]  # what was asked for first, too
+    leading = dict.fromkeys((selected[0], result.selected[0]))  # what was asked for first, too
     notes = [
         _explain_shares(result),
         _describe_sigmas(result),

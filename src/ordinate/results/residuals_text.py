@@ -26,13 +26,12 @@ SLIGHT_CORRELATION = 0.1  # a rank correlation below it is no more than that
 def describe_residuals(result: "ResidualAnalysis") -> Document:
     """Return the errors by prediction, by feature, and the largest."""
     unit = f", target in {result.unit}" if result.unit else ""
+    rmse = f"Over all items the rmse is {format_with_unit(result.rmse, result.unit)}."
     return Document(
         f"Residuals of {format_count(result.summary.n)}{unit}",
         (
             _make_bin_grid(result, "By prediction", "prediction", result.bins),
-            " ".join(
-                [_state_rmse(result), *_describe_biased_bins(result), _describe_trend(result)]
-            ),
+            " ".join([rmse, *_describe_biased_bins(result), _describe_trend(result)]),
             *_make_feature_blocks(result),
             *_make_largest_blocks(result),
         ),
@@ -55,10 +54,6 @@ def _state_bias(result: "ResidualAnalysis") -> str:
     if bias.low <= 0 <= bias.high:
         side = "neither too high nor too low on average"
     return f"The predictions are {side}: bias {shown}."
-
-
-def _state_rmse(result: "ResidualAnalysis") -> str:
-    return f"Over all items the rmse is {format_with_unit(result.rmse, result.unit)}."
 
 
 def _make_bin_grid(

@@ -35,7 +35,8 @@ def chart_power(plan: SampleSizePlan) -> list[Chart]:
     ]
     if not points:
         return []
-    wanted = Rule(y=plan.settings.power, series=WANTED, detail=_describe_wanted(plan))
+    power = plan.settings.power
+    wanted = Rule(y=power, series=WANTED, detail=f"{WANTED}: {format_percent(power)}")
     return [
         Chart(
             "power",
@@ -73,10 +74,6 @@ def _compute_power(plan: SampleSizePlan, items: float, factor: float) -> float:
     difference, spread = plan.settings.difference or math.nan, plan.spread or math.nan
     error = factor * spread / math.sqrt(items)
     return compute_power(difference, error, normal_quantile(plan.settings.level))
-
-
-def _describe_wanted(plan: SampleSizePlan) -> str:
-    return f"{WANTED}: {format_percent(plan.settings.power)}"
 
 
 def _make_needed(plan: SampleSizePlan) -> list[Mark]:

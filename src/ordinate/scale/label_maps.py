@@ -10,6 +10,7 @@ import numpy as np
 from ordinate.errors import BadOption, OffScale, shorten
 from ordinate.scale.labels import (
     convert_to_python,
+    find_word,
     is_missing,
     normalize_label,
     parse_number,
@@ -18,7 +19,7 @@ from ordinate.scale.labels import (
 from ordinate.scale.levels import Scale
 
 MOST_LISTED = 20  # unknown labels in an error
-LOOKALIKES = str.maketrans("li|o", "1110")
+LOOKALIKES = str.maketrans("li|oіоавсеркмнтух", "111010abcepkmhtyx")  # the latter are Cyrillic
 SIMILAR = 0.6  # of letters in common, from which on a label is near a level
 CORRECT_HINT = "Correct it, or declare another scale."
 MAP_LABEL_HINT = (
@@ -176,9 +177,16 @@ def find_nearest_level(scale: Scale, label: Any) -> Any:
     >>> scale = Scale.of("cefr")
     >>> [find_nearest_level(scale, label) for label in (" b2", "B2+", "B 1", "Cl", "n/a", "B3")]
     ['B2', 'B2', 'B1', 'C1', None, None]
+    >>> find_nearest_level(Scale.of("1..5"), "4 stars")
+    4
     """
-    if parse_number(normalize_label(label)) is not None:  # 23 is no other spelling of 2 or 3
+    text = normalize_label(convert_to_python(label))
+    if parse_number(text) is not None:  # 23 is no other spelling of 2 or 3
         return None
+    names = {tidy_label(x): x for x in scale.labels}
+    word = find_word(tidy_label(text), names)
+    if word is not None:
+        return names[word]
     wanted = simplify_label(label)
     likeness = [_compare_spellings(wanted, simplify_label(x)) for x in scale.labels]
     best = max(likeness)

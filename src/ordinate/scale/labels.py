@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 
@@ -55,6 +55,16 @@ def tidy_label(label: Hashable) -> str:
     ['b2', 'b2', '2']
     """
     return unicodedata.normalize("NFKC", normalize_label(label)).strip().casefold()
+
+
+def find_word(text: str, names: Iterable[str]) -> str | None:
+    """Return the one of the names that is a word of a text; None if none is, or several are.
+
+    >>> [find_word(text, "12345") for text in ("4 stars", "4.5 stars", "1 or 2", "level 23")]
+    ['4', None, None, None]
+    """
+    found = set(text.split()) & set(names)
+    return found.pop() if len(found) == 1 else None
 
 
 def parse_number(text: str) -> float | None:

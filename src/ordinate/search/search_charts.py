@@ -173,7 +173,9 @@ def chart_screening(result: "TuningResult") -> list[Chart]:
         for one in result.screened
         if one.evaluation is not None
     ]
-    plot = _make_plot(result, _sort_rows(result, rows), "feature set")
+    plot = _make_plot(
+        result, sorted(rows, key=lambda x: _rank_value(result, x.estimate.value)), "feature set"
+    )
     if not plot.shown:
         return []
     return [
@@ -222,10 +224,6 @@ def chart_optimism(result: "TuningResult") -> list[Chart]:
 
 def _sort(result: "TuningResult") -> "list[Finalist]":
     return sorted(result.finalists, key=lambda x: _rank_value(result, x.value))
-
-
-def _sort_rows(result: "TuningResult", rows: list[ForestRow]) -> list[ForestRow]:
-    return sorted(rows, key=lambda row: _rank_value(result, row.estimate.value))
 
 
 def _rank_value(result: "TuningResult", value: float) -> float:

@@ -38,7 +38,7 @@ def describe_tuning(result: "TuningResult") -> Document:
     ]
     notes = [
         *result.notes,
-        *_list_test_notes(result),
+        *(f"{one.name}: {note}" for one in result.tests for note in one.notes),
         *report.describe_source(result),
         f"{OPTIMISM_NOTE}{', and go by the test' if sound else ''}.",
         *report.describe_methods(result),
@@ -79,10 +79,6 @@ def _describe_timeout(result: "TuningResult") -> str:
     verb = "was" if len(set(rest)) == 1 else "were"
     untried = f": {join_names(list(dict.fromkeys(rest)))} {verb} not tried" if rest else ""
     return f"The timeout ended the search after {made:,} of {requested:,} trials{untried}."
-
-
-def _list_test_notes(result: "TuningResult") -> list[str]:
-    return [f"{one.name}: {note}" for one in result.tests for note in one.notes]
 
 
 def _describe_nested(result: "TuningResult") -> str:

@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadOption, BadProbabilities, UnequalLengths, shorten
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
-from ordinate.scale.labels import is_missing, normalize_label, parse_number
+from ordinate.scale.labels import find_word, is_missing, normalize_label, parse_number
 
 Floats = NDArray[np.float64]
 ColumnLabels = Iterable[Any] | str | None  # of the columns of an array, in their order
 IN_ORDER_OF_SCALE = "scale"  # in place of labels: those of the scale
 NO_COLUMN = -1  # of a level that has none
 STRICT_TOLERANCE = 1e-6  # how far from 1 the sum of a row may be
-ROUNDED = 0.005  # what two decimals leave out of a probability, added up with renormalize=True …
-MOST_ROUNDED = (
-    10 * ROUNDED
-)  # … over ten levels at most, as most probabilities of a fine scale are 0
+ROUNDED = 0.005  # what two decimals leave out of a probability, added up with renormalize=True
+MOST_ROUNDED = 10 * ROUNDED  # of a row: on a fine scale, most probabilities are 0
 ROWS_PER_BLOCK = 1 << 14  # which are looked at together
 
 
@@ -61,14 +59,19 @@ def build_probability_array(
 
 
 def arrange_columns(
-    scale: Scale, probabilities: Any, columns: ColumnLabels = None, gold: Any = None
+    scale: Scale,
+    probabilities: Any,
+    columns: ColumnLabels = None,
+    gold: Any = None,
+    *,
+    option: str = "columns",
 ) -> NDArray[Any]:
     """Return the numbers [N, K], not yet checked, in the order of the scale.
 
     Columns are known by their names: those of a frame, or `columns`; a level without one has the
     probability 0. `columns="scale"` says that they stand in the order of the scale. Without names
     they are taken if sorting the labels, as scikit-learn does, gives that order, too; labels are
-    sorted by the type that they have in `gold`.
+    sorted by the type that they have in `gold`. Errors advise to name them by `option`.
     """
     if hasattr(probabilities, "collect_schema") and hasattr(probabilities, "collect"):  # lazy
         probabilities = probabilities.collect()
@@ -89,10 +92,15 @@ def arrange_columns(
         )
     values = _convert_to_floats(values)
     if names is None:
-        _refuse_unclear_order(scale, gold)
+        _refuse_unclear_order(scale, gold, option)
         return values
     order = match_columns_to_levels(scale, names)
     return values if order == list(range(len(scale))) else place_columns(values, order)
+
+
+def list_columns(columns: ColumnLabels) -> ColumnLabels:
+    """Return the labels of columns, which an iterator gives only once."""
+    return columns if columns is None or isinstance(columns, str) else tuple(columns)
 
 
 def _list_column_labels(
@@ -116,15 +124,15 @@ def place_columns(values: NDArray[Any], order: list[int]) -> NDArray[Any]:
     return placed
 
 
-def _refuse_unclear_order(scale: Scale, gold: Any) -> None:
+def _refuse_unclear_order(scale: Scale, gold: Any, option: str) -> None:
     """Refuse columns without names where sorting the labels gives another order than the scale."""
     in_order = sort_labels(scale, gold)
     if in_order != list(scale.labels):
         raise BadProbabilities(
             f"The columns of probabilities have no names, and the order of the scale, {scale}, is "
             f"not that in which scikit-learn sorts the labels: "
-            f"{shorten(', '.join(map(str, in_order)))[1:-1]}. Add columns=model.classes_, or "
-            f'columns="{IN_ORDER_OF_SCALE}" if they stand in the order of the scale.'
+            f"{shorten(', '.join(map(str, in_order)))[1:-1]}. Add {option}=model.classes_, or "
+            f'{option}="{IN_ORDER_OF_SCALE}" if they stand in the order of the scale.'
         )
 
 
@@ -189,12 +197,15 @@ def take_labels(scale: Scale, positions: NDArray[Any]) -> NDArray[Any]:
 def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
     """Return which of the named columns belongs to each level, `NO_COLUMN` where none does.
 
-    A name is a level's label, alone or after the prefix that all names share.
+    A name is a level's label, alone or after the prefix that all names share. Where there is one
+    for each level, the label may stand among other words.
 
     >>> match_columns_to_levels(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
     [1, 2, 0, 5, 4, 3]
     >>> match_columns_to_levels(Scale.of("low,mid,high"), ["high", "low"])
     [1, -1, 0]
+    >>> match_columns_to_levels(Scale.of("1..3"), ["3 stars", "1 star", "2 stars"])
+    [1, 2, 0]
     """
     given, levels = (
         [normalize_label(name) for name in names],
@@ -205,10 +216,13 @@ def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
             places = {name[len(prefix) :]: k for k, name in enumerate(given)}
             if places.keys() <= set(levels):
                 return [places.get(level, NO_COLUMN) for level in levels]
+        words = [find_word(name, levels) for name in given]
+        if len(words) == len(levels) and set(words) == set(levels):
+            return [words.index(level) for level in levels]
     raise BadProbabilities(
         f"The columns {shorten(', '.join(given))} do not say which levels of {scale} they are for. "
-        "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
-        "with columns=[…]."
+        "Name them like the levels, alone, after one prefix (p_A1, p_A2, …) or with other words (5 "
+        "stars), or say the order with columns=[…]."
     )
 
 

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ from ordinate.summaries.probability_bins import (
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     ROWS_SHOWN,
+    RowPolicy,
+    check_missing_policy,
     check_same_length,
     convert_weights,
     encode_positions,
@@ -223,7 +225,7 @@ class Reliability(BatchSummary):
         *,
         columns: ColumnLabels = None,
         weights: Any = None,
-        missing: Literal["error", "drop"] = "error",
+        missing: RowPolicy = "error",
         renormalize: bool = False,
         blocks: int | None = None,
     ) -> "Reliability":
@@ -232,6 +234,7 @@ class Reliability(BatchSummary):
         With `blocks` the items are spread over that many summaries by their row numbers, whatever
         the order of the file, so that the spread of the blocks says how sure a value is.
         """
+        check_missing_policy(missing, RowPolicy)
         scale = Scale.of(scale)
         values = arrange_columns(scale, probabilities, columns, gold)
         weighing = convert_weights(weights)
@@ -333,7 +336,7 @@ class ReliabilityAccumulator:
         truth: Array,
         rows: Array,
         weight: Floats | None = None,
-        missing: Literal["error", "drop"] = "error",
+        missing: RowPolicy = "error",
     ) -> None:
         """Add rows [n, K] of probabilities with the gold positions of their items.
 

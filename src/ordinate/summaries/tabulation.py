@@ -49,6 +49,7 @@ from ordinate.summaries.counting import (
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 MissingPolicy = Literal["error", "drop", "worst"]
+RowPolicy = Literal["error", "drop"]  # where no prediction can be counted as the worst
 Weights = Floats | None
 ROWS_SHOWN = 5  # rows named in an error
 DROP_HINT, WORST_HINT = "missing='drop' (--missing drop)", "missing='worst' (--missing worst)"

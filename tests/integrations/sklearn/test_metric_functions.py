@@ -67,6 +67,9 @@ def test_rps_is_that_of_cumulative_probabilities():
     below = rows.cumsum(axis=1)[:, :-1]
     expected = ((below - (GOLD[:, None] <= np.arange(1, 5))) ** 2).mean(axis=1)
     assert rps(GOLD, rows, labels="1..5") == pytest.approx(expected.mean())
+    assert rps(GOLD, rows, labels="1..5", columns=iter(range(1, 6))) == rps(
+        GOLD, rows, labels="1..5"
+    )
     weighted = rps(GOLD, rows, labels="1..5", sample_weight=WEIGHTS)
     assert weighted == pytest.approx(np.average(expected, weights=WEIGHTS))
 

@@ -12,7 +12,11 @@ from ordinate.metrics import find_metric
 from ordinate.results import score
 from ordinate.results.arguments import advise_own_arguments
 from ordinate.scale import Scale, resolve_scale
-from ordinate.summaries.probabilities import ColumnLabels, warn_of_levels_without_column
+from ordinate.summaries.probabilities import (
+    ColumnLabels,
+    list_columns,
+    warn_of_levels_without_column,
+)
 from ordinate.summaries.reliability import Reliability
 
 Labels = Scale | str | Iterable[Hashable] | None
@@ -83,7 +87,7 @@ def rps(
     >>> round(rps(["low"], rows, labels=["low", "mid", "high"], columns=order), 3)
     0.05
     """
-    scale = resolve_scale(labels, y_true)
+    scale, columns = resolve_scale(labels, y_true), list_columns(columns)
     warn_of_levels_without_column(scale, y_prob, columns)
     return score_probabilities(
         find_metric("rps", Reliability), y_true, y_prob, scale, sample_weight, columns
