@@ -294,7 +294,7 @@ def test_steps_count_levels(size):
     ids=str,
 )
 def test_positions_that_do_not_rise_with_the_levels_are_refused(positions):
-    with pytest.raises(BadScale, match="Positions must be 3 numbers .* that rise"):
+    with pytest.raises(BadScale, match=r"Positions must be 3 numbers .* that rise"):
         Scale(["a", "b", "c"], positions=positions)
 
 
