@@ -28,10 +28,10 @@ class FeatureMatrix:
 
 
 def read_column_names(
-    path: str, delimiter: str | None = None, encoding: str | None = None, **files: Any
+    path: str, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
-    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding, **files)) as reader:
+    with open_sources(FileOptions(delimiter=delimiter, encoding=encoding)) as reader:
         return tuple(describe_single_file(reader, path).columns)
 
 
