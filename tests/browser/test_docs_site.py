@@ -199,6 +199,7 @@ look();
         ("license", "license.html"),
         ("changelog", "changes.html"),
         ("kappa", "metrics"),
+        ("excel", "files.html"),
     ],
 )
 def test_search_finds_first_what_people_look_for(words, page, browser, site):

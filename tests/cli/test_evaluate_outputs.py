@@ -313,6 +313,18 @@ def test_an_interrupt_exits_with_its_number_and_leaves_nothing(here, source, num
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_the_exit_code_also_while_python_runs_a_text(here, number):
+    """As for every dataclass that is imported: Python then ended by SIGINT, not by this code."""
+    path = here / "slow.py"
+    path.write_text(f"exec('import os; os.kill(os.getpid(), {number:d}); 0')", encoding="utf-8")
+    ran = subprocess.run(
+        [*COMMAND, "metrics", "--load", path], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (128 + number, "", "Interrupted.\n")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("evaluate", "some.csv"), ("evaluate", "some.csv", "--format", "json"), ("metrics",)],

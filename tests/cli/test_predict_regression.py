@@ -2,7 +2,11 @@
 
 import csv
 import json
+import os
 import shlex
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -24,6 +28,24 @@ def test_new_rows_are_predicted_with_their_intervals(tuned_table, tmp_path):
     assert np.sqrt(np.mean((values - y) ** 2)) < 0.3
     lower, upper = (np.array([float(row[name]) for row in rows]) for name in ("lower", "upper"))
     assert np.mean((lower <= y) & (y <= upper)) > 0.75
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_rows_of_a_pipe_are_read_once(tuned_table, tmp_path):
+    """It was ran again and again, and the command waited for ever."""
+    data, root, _ = tuned_table
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(data.read_bytes(),))
+    writer.start()
+    ran = subprocess.run(
+        [sys.executable, "-m", "ordinate", "predict-regression", tmp_path / "pipe", "-e", root],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    writer.join()
+    assert (ran.returncode, ran.stdout) == (0, run("predict-regression", data, "-e", root).out)
 
 
 @pytest.mark.parametrize("name", [None, "out.csv", "out.parquet"])

@@ -112,6 +112,16 @@ def test_both_systems_of_figure_3_are_equally_accurate(table):
     assert value("accuracy", table) == pytest.approx(0.70)
 
 
+def test_a_level_without_gold_tells_without_bound():
+    table = ConfusionMatrix.from_counts([[2, 2, 0], [0, 0, 0], [0, 2, 2]], "1..3")
+    assert table.proximities().tolist() == [
+        [2, 1, -math.log2(3 / 4)],
+        [2, math.inf, 2],
+        [-math.log2(3 / 4), 1, 2],
+    ]
+    assert value("cem_ord", table) == pytest.approx((2 * 2 + 2 * 1) / (4 * 2))
+
+
 def test_the_extremes_are_farthest_apart_and_rare_levels_apart_less():
     found = SYSTEM_A.proximities()
     assert found.min() == proximity(SYSTEM_A, "negative", "positive")

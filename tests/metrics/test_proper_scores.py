@@ -297,6 +297,20 @@ def test_netcal_agrees_off_the_edges():
     gold, rows = gold[clear], rows[clear]
     assert value("ece", gold, rows) == pytest.approx(netcal.ECE(10).measure(rows, gold), abs=1e-9)
     assert value("mce", gold, rows) == pytest.approx(netcal.MCE(10).measure(rows, gold), abs=1e-9)
+    filled = netcal.ACE(10, equal_intervals=False).measure(rows, gold)
+    assert value("ace", gold, rows) == pytest.approx(filled, abs=0.005)
+    assert netcal.ACE(10).measure(rows, gold) != pytest.approx(filled, abs=0.01)
+
+
+def test_netcal_takes_the_second_of_two_levels():
+    netcal = pytest.importorskip("netcal.metrics", exc_type=ImportError)
+    rng = np.random.default_rng(0)
+    rows, gold = rng.dirichlet([1, 1], 500), rng.integers(0, 2, 500)
+    confident, right = rows.max(axis=1), (rows.argmax(axis=1) == gold).astype(int)
+    for name, theirs in {"ece": netcal.ECE(10), "mce": netcal.MCE(10)}.items():
+        own = value(name, gold, rows)
+        assert own == pytest.approx(theirs.measure(confident, right), abs=1e-9)
+        assert theirs.measure(rows, gold) == theirs.measure(rows[:, 1], gold)
 
 
 def test_scikit_learn_agrees_about_log_loss_and_brier():

@@ -41,21 +41,35 @@ def test_every_step_of_a_workflow_is_a_target_of_the_makefile(path):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(
-    ("thresholds", "code", "told"),
+    ("inputs", "code", "told"),
     [
-        ("cem_ord=0.6 mae=0.9", 0, "240 items on A1 < A2"),
-        ("cem_ord=0.6\naccuracy=0.46", 0, "::warning title=Ordinate::accuracy is 0.45 (95 %25 CI"),
-        ("cem_ord=0.9", 3, "::error title=Ordinate::cem_ord is 0.72"),
-        ("cem_ord=0.6;touch${IFS}x", 2, "::error title=Ordinate::"),
-        ("cem_ord=0.6 --bogus", 2, "::error title=Ordinate::"),
-        (" ", 2, "::error title=Ordinate::fail-under is empty"),
+        ({"FAIL_UNDER": "cem_ord=0.6 mae=0.9"}, 0, "240 items on A1 < A2"),
+        ({"FAIL_UNDER": "accuracy=0.46\nmae=1"}, 0, "::warning title=Ordinate::accuracy is 0.45"),
+        ({"FAIL_UNDER": "cem_ord=0.9"}, 3, "::error title=Ordinate::cem_ord is 0.72"),
+        ({"FAIL_UNDER": "cem_ord=0.6;touch${IFS}x"}, 2, "::error title=Ordinate::"),
+        ({"FAIL_UNDER": "cem_ord=0.6 --bogus"}, 2, "::error title=Ordinate::"),
+        ({"FAIL_UNDER": " "}, 2, "::error title=Ordinate::fail-under is empty"),
+        ({"ARGUMENTS": "--gold 'gold"}, 2, "::error title=Ordinate::arguments has a quote"),
+        ({"ARGUMENTS": "--items ../items.csv --fail-under mae=0.1"}, 3, "240 items on A1 < A2"),
+        ({"FILES": "--load=run.py 'my levels.csv'"}, 2, "::error title=Ordinate::There is no file"),
     ],
-    ids=["passes", "warns", "fails", "executes nothing", "wrong usage", "empty"],
+    ids=[
+        "passes",
+        "warns",
+        "fails",
+        "executes nothing",
+        "wrong usage",
+        "empty",
+        "an open quote",
+        "items",
+        "a file like a flag",
+    ],
 )
-def test_the_action_shows_numbers_and_lets_the_interval_decide(tmp_path, thresholds, code, told):
+def test_the_action_shows_numbers_and_lets_the_interval_decide(tmp_path, inputs, code, told):
     text = (ROOT / "action.yml").read_text("utf-8")
     assert "update-environment: false" in text  # the caller's Python stays
     script = textwrap.dedent(text.rpartition("run: |\n")[2])
+    assert "${{" not in script  # an input is no part of a script
     work, temporary = tmp_path / "work", tmp_path / "temporary"
     work.mkdir()
     programs = temporary / "ordinate" / "bin"
@@ -63,24 +77,25 @@ def test_the_action_shows_numbers_and_lets_the_interval_decide(tmp_path, thresho
     (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (programs / "python").chmod(0o755)
     shutil.copy(locate_example("cefr"), work / "my levels.csv")
-    inputs = {"FILES": "'my levels.csv'", "FAIL_UNDER": thresholds, "FAIL_WHEN": "significant"}
-    inputs |= {"ARGUMENTS": "--gold gold --predicted predicted", "REPORT": "page.html"}
-    inputs |= {"RUNNER_TEMP": str(temporary), "GITHUB_RUN_ID": "1"}
+    (work / "run.py").write_text("open('../ran', 'w')")
+    before = {x.name for x in work.iterdir()}
+    given = {"FILES": "'my levels.csv'", "FAIL_UNDER": "mae=0.9", "FAIL_WHEN": "significant"}
+    given |= {"ARGUMENTS": "--gold gold --predicted predicted", "REPORT": "page.html"}
+    given |= {"RUNNER_TEMP": str(temporary), **inputs}
     summary = tmp_path / "summary.md"
     ran = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=work,
-        env=os.environ | inputs | {"GITHUB_STEP_SUMMARY": str(summary)},
+        env=os.environ | given | {"GITHUB_STEP_SUMMARY": str(summary)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == code, ran.stderr
     assert told in ran.stdout
-    assert {x.name for x in work.iterdir()} == {"my levels.csv"} | (
-        {"page.html"} if code != 2 else set()
-    )
+    assert {x.name for x in work.iterdir()} - before == ({"page.html"} if code != 2 else set())
     assert (summary.exists() and "| cem" in summary.read_text("utf-8")) == (code != 2)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_citation_has_the_version_of_the_package():

@@ -63,6 +63,22 @@ def test_numbers_of_5000_digits_have_errors_of_one_line(ask):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("power", [1e5, 1e308])
+@pytest.mark.parametrize("positions", [None, [-1e75, 0, 1e75], [0, 1e-75, 1]])
+def test_a_weighted_kappa_of_any_power_is_a_number(power, positions):
+    """It was nan, with a RuntimeWarning."""
+    scale = ordinate.Scale([1, 2, 3], positions=positions)
+    found = ordinate.evaluate([1, 3, 1, 2], [1, 3, 3, 2], scale, f"weighted_kappa(power={power})")
+    assert 0 <= found.metrics[f"weighted_kappa(power={power})"].value < 1
+
+
+def test_more_memory_than_any_machine_has_is_one_line(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("gold,predicted\n1,1\n2,2\n", encoding="utf-8")
+    ran = run("evaluate", path, "--scale", "1..2", "--memory", "99999999TB")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+
+
 def test_columns_with_several_levels_of_names_have_an_error_that_flattens_them():
     frame = pd.DataFrame({("a", "gold"): GOLD, ("a", "predicted"): PREDICTED})
     with pytest.raises(BadInput, match=r"'_'\.join"):

@@ -356,7 +356,9 @@ FLAT = [[1 / 3] * 3] * 3
         (ordinate.classification_report, ([0, 1, 2], [0, 1, 1]), {}),
         (ordinate.classification_report, ([0, None, 2], [0, 1, 1]), {"labels": "0..2"}),
         (ordinate.classification_report, ([0, 1, 2], [0, None, 1]), {"labels": "0..2"}),
+        (ordinate.classification_report, ([0, 0.5, 2], [0, 1, 1]), {"labels": "0..2"}),
         (ordinate.calibration_report, ([0, 1, 2], FLAT), {}),
+        (ordinate.calibration_report, ([0, 1, 2], FLAT), {"labels": "0..2", "n_bins": 0}),
         (ordinate.calibration_report, ([0, None, 2], FLAT), {"labels": "0..2"}),
         (ordinate.calibration_report, ([0, 1, 2], [[0.3, 0.3, 0.39]] * 3), {"labels": "0..2"}),
         (ordinate_sklearn.cem_ord, ([0, 1, 2], [0, 1, 1]), {}),
@@ -366,6 +368,6 @@ FLAT = [[1 / 3] * 3] * 3
     ],
 )
 def test_an_error_advises_only_arguments_that_the_function_has(function, columns, declared):
-    with pytest.raises(OrdinateError, match=r"labels|first") as caught:
+    with pytest.raises(OrdinateError, match=r"labels|levels|first|n_bins") as caught:
         function(*columns, **declared)
     assert set(ADVISED.findall(str(caught.value))) <= set(inspect.signature(function).parameters)

@@ -260,9 +260,9 @@ def test_positions_are_equal_steps_only_from_zero_by_one():
     assert not Scale(["a", "b"], positions=[0, 2]).equal_steps
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8, unique=True).map(sorted))
+@given(st.lists(st.decimals(-(10**6), 10**6, places=3), min_size=2, max_size=8, unique=True))
 def test_gaps_are_the_distances_between_positions(at):
-    scale = Scale(range(len(at)), positions=at)
+    scale = Scale(range(len(at)), positions=sorted(at))
     expected = [[abs(x - y) for y in scale.at] for x in scale.at]
     assert scale.gaps.tolist() == expected
     assert scale.span == scale.gaps.max() == scale.gaps[0, -1]
@@ -287,18 +287,20 @@ def test_steps_count_levels(size):
         [-np.inf, 0, 1],
         [0, np.nan, 1],
         [0, 1, np.nan],
+        [0, 1, 1e200],  # whose squares are no numbers
+        [0, 1e-200, 1],
         [],
     ],
     ids=str,
 )
 def test_positions_that_do_not_rise_with_the_levels_are_refused(positions):
-    with pytest.raises(BadScale, match="Positions must be 3 finite numbers that rise"):
+    with pytest.raises(BadScale, match=r"Positions must be 3 numbers .* that rise"):
         Scale(["a", "b", "c"], positions=positions)
 
 
 @pytest.mark.parametrize("positions", [["x", "y", "z"], [0, None, 1], [0, [1], 2]], ids=str)
 def test_positions_that_are_no_numbers_are_refused(positions):
-    with pytest.raises(BadScale, match="Positions must be 3 finite numbers"):
+    with pytest.raises(BadScale, match="Positions must be 3 numbers"):
         Scale(["a", "b", "c"], positions=positions)
 
 

@@ -140,6 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
         if stopped or isinstance(problem, KeyboardInterrupt):  # an engine may make it another error
             more = " The same command goes on." if getattr(parsed, "resumes", False) else ""
             _tell(f"Interrupted.{more}")
+            exec("")  # noqa: S102 - Python dies of SIGINT if the last `exec` of a text was interrupted
             return SIGNALLED + (*stopped, signal.SIGINT)[0]
         if isinstance(problem, BrokenPipeError):  # the reader has seen enough, as `head` has
             return BROKEN_PIPE

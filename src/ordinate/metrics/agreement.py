@@ -173,7 +173,8 @@ def weighted_kappa(matrix: ConfusionMatrix, *, power: float = 2.0) -> Value:
     >>> round(float(weighted_kappa(matrix)), 3)
     0.8
     """
-    cost = np.where(matrix.scale.gaps > 0, matrix.scale.gaps**power, 0.0)
+    gaps = matrix.scale.gaps / matrix.scale.span  # whose powers are numbers
+    cost = np.where(gaps > 0, gaps**power, 0.0)
     return _agreement_beyond_chance(matrix, cost)
 
 

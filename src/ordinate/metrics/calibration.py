@@ -105,7 +105,8 @@ def mce(reliability: Reliability, *, bins: int = 10) -> Value:
 
     When not: bins have few items: the largest gap is then one of chance.
 
-    Elsewhere: torchmetrics `MulticlassCalibrationError(norm="max")`; netcal `MCE`.
+    Elsewhere: torchmetrics `MulticlassCalibrationError(norm="max")`; netcal `MCE`, with two levels
+    that of the second.
     """
     top = reliability.bins["top", bins]
     gap = np.abs(top.confidence - top.frequency)[..., 0, :]
@@ -171,6 +172,7 @@ def ace(reliability: Reliability, *, bins: int = 10) -> Value:
     Elsewhere: netcal `ACE(bins, equal_intervals=False)`. In netcal, the A is for average: its
     default has bins of equal width, and the most probable level alone. The paper's error is
     averaged over the levels.
+    With two levels netcal takes the probability of the second, and not the highest one.
     """
     fine = reliability.bins["top", FINE_BINS]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]

@@ -101,7 +101,7 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
     >>> round(float(cem_ord(matrix)), 2)
     0.71
     """
-    return _score_proximity(matrix, matrix.proximities())
+    return _score_proximity(matrix, _self_information(matrix.share_closer()))
 
 
 @metric(
@@ -195,7 +195,7 @@ def cem_ord_chance_corrected(matrix: ConfusionMatrix) -> Value:
     When not: systems are tuned on it: predicting nearer to gold can lower the value, because it
     changes what chance is taken to be. It is a correction of our own, so say so.
     """
-    proximity = matrix.proximities()
+    proximity = _self_information(matrix.share_closer())
     best = (matrix.gold_share * diagonal(proximity)).sum(axis=-1)
     gained = ((matrix.share - matrix.by_chance) * proximity).sum(axis=CELL_AXES)
     left = best - (matrix.by_chance * proximity).sum(axis=CELL_AXES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import NO_ROOM, BadFile
+from ordinate.errors import NO_ROOM, BadFile, BadOption
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,7 +66,10 @@ def _fit_small_process() -> dict[str, Any]:
 def limit_memory(connection: Connection, memory: str | None, folder: Path) -> None:
     """Let the engine take so much memory, or as much as usual, and spill into a folder."""
     if memory is not None:
-        connection.execute(f"SET memory_limit = {quote_literal(memory)}")
+        try:
+            connection.execute(f"SET memory_limit = {quote_literal(memory)}")
+        except import_duckdb().ParserException:
+            raise BadOption(f"--memory {memory} is more than any machine has.") from None
     connection.execute(f"SET temp_directory = {quote_literal(str(folder / 'spill'))}")
 
 

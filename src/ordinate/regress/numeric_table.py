@@ -1,6 +1,6 @@
 """Which columns of a file hold numbers, and these as one matrix."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,11 @@ from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.experiment.dataset import USUAL_NAMES
 from ordinate.experiment.numeric_matrix import (
     describe_cells,
-    describe_single_file,
     list_further_cells,
     read_numbers,
 )
-from ordinate.readers.columns import FileOptions
 from ordinate.readers.duckdb_connection import quote_literal
-from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.file_formats import FileSource
 from ordinate.readers.item_columns import read_labels
 from ordinate.readers.item_query import resolve_number
 from ordinate.readers.number_spelling import WRITTEN_PATTERN, suggest_decimal
@@ -25,6 +23,7 @@ from ordinate.render.estimates import format_count
 from ordinate.summaries.tabulation import RowPolicy, check_missing_policy
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
+MOST_COLUMNS = 10_000  # that are looked through: each query reads the file again
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
 COLUMNS_SHOWN = 5  # names that an error lists
 ADVICE = (
@@ -56,52 +55,55 @@ class NumericTable:
 
 
 def read_numeric_table(
-    path: str,
+    source: FileSource,
     names: Sequence[str] | None = None,
     *,
     label: str | None = None,
     missing: RowPolicy = "error",
     most_cells: int = MOST_CELLS,
     columns_per_query: int = COLUMNS_PER_QUERY,
-    **files: Any,
 ) -> NumericTable:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
     Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
     none is an error, with its row, or by `missing` its row is dropped. A column of numbers such as
-    3,1 or 1,234.5 or 3.1% is an error, too, unless `files` say how they are written: it is neither
+    3,1 or 1,234.5 or 3.1% is an error, too, unless it was said how they are written: it is neither
     guessed what they mean, nor is the column left out without a word.
     """
     check_missing_policy(missing, RowPolicy)
-    with open_sources(FileOptions(**files)) as reader:
-        source = describe_single_file(reader, path)
-        ids = [c for c in source.columns if names is None and c != label and is_id_name(c)]
-        free = [c for c in source.columns if c != label and c not in ids]
-        named = free if names is None else list(names)
-        n = source.count_rows()
-        if n * len(named) > most_cells:
-            raise BadInput(
-                f"{source.name} has {n:,} rows of {len(named):,} columns: too many to hold in "
-                f"memory (at most {most_cells:,} cells)."
-            )
-        table = _NumericTableReader(source, named, columns_per_query)
-        table.sort_columns()
-        table.refuse_written_numbers(named=names is not None)
-        if names is not None:
-            table.refuse_texts()
-        matrix = table.read_matrix(missing)
-        labels = None if label is None else table.read_group_labels(label, missing)
-        found = NumericTable(
-            names=tuple(table.numbers),
-            matrix=matrix,
-            texts=tuple(table.texts),
-            few=tuple(table.few),
-            labels=labels,
-            path=source.name,
-            ids=tuple(ids),
-            rows=np.arange(1, n + 1),
+    ids = [c for c in source.columns if names is None and c != label and is_id_name(c)]
+    free = [c for c in source.columns if c != label and c not in ids]
+    named = free if names is None else list(names)
+    if len(named) > MOST_COLUMNS:
+        raise BadInput(
+            f"{source.name} has {len(named):,} columns that may be features, and at most "
+            f"{MOST_COLUMNS:,} are looked through: name those to take with features=[…] "
+            "(--features A,B,…)."
         )
-        return found if missing == "error" else _drop_rows(found, label)
+    n = source.count_rows()
+    if n * len(named) > most_cells:
+        raise BadInput(
+            f"{source.name} has {n:,} rows of {len(named):,} columns: too many to hold in "
+            f"memory (at most {most_cells:,} cells)."
+        )
+    table = _NumericTableReader(source, named, columns_per_query)
+    table.sort_columns()
+    table.refuse_written_numbers(named=names is not None)
+    if names is not None:
+        table.refuse_texts()
+    matrix = table.read_matrix(missing)
+    labels = None if label is None else table.read_group_labels(label, missing)
+    found = NumericTable(
+        names=tuple(table.numbers),
+        matrix=matrix,
+        texts=tuple(table.texts),
+        few=tuple(table.few),
+        labels=labels,
+        path=source.name,
+        ids=tuple(ids),
+        rows=np.arange(1, n + 1),
+    )
+    return found if missing == "error" else _drop_rows(found, label)
 
 
 def is_id_name(name: str) -> bool:
@@ -152,27 +154,33 @@ class _NumericTableReader:
 
     def sort_columns(self) -> None:
         """Tell the columns that hold numbers, or nothing but true and false, from others."""
-        for name, (numbers, logical, cells, written, example) in self._count_cells():
-            others = cells - numbers - logical
-            if logical and not (numbers or others):
+        counts = self._count_cells(list(self.cells), _count_numbers)
+        mixed = [name for name, (numbers, cells) in counts.items() if numbers < cells]
+        others = self._count_cells(mixed, _count_others)
+        for name, (numbers, cells) in counts.items():
+            logical, written, example = others.get(name, (0, 0, None))
+            texts = cells - numbers - logical
+            if logical and not (numbers or texts):
                 self.numbers[name] = f"lower({self.cells[name]}) = 'true'"
-            elif numbers >= others + logical:  # among numbers, true and false are strings
+            elif numbers >= texts + logical:  # among numbers, true and false are strings
                 self.numbers[name] = self.cells[name]
             else:
                 (self.few if numbers else self.texts).append(name)
                 if written and 2 * (numbers + written) >= cells:
                     self.written[name] = example
 
-    def _count_cells(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield for each column how many cells are numbers, true or false, and anything at all.
-
-        Then how many are numbers to people alone, and one of them.
-        """
-        names, step = list(self.cells), self.columns_per_query
+    def _count_cells(
+        self, names: Sequence[str], build_sql: Callable[[str], list[str]]
+    ) -> dict[str, tuple[Any, ...]]:
+        """Return counts of each column. What a query costs grows faster than what it counts."""
+        found: dict[str, tuple[Any, ...]] = {}
+        width = len(build_sql(""))
+        step = max(1, self.columns_per_query // width)
         for part in (names[start : start + step] for start in range(0, len(names), step)):
-            counts = ", ".join(_build_counts_sql(self.cells[name]) for name in part)
-            (row,) = self.source.read(counts)
-            yield from ((name, row[5 * k : 5 * k + 5]) for k, name in enumerate(part))
+            sql = [one for name in part for one in build_sql(self.cells[name])]
+            (row,) = self.source.read(", ".join(sql))
+            found |= {name: row[width * k : width * (k + 1)] for k, name in enumerate(part)}
+        return found
 
     def refuse_written_numbers(self, *, named: bool) -> None:
         """Refuse columns of numbers that are written as none is read."""
@@ -226,10 +234,17 @@ class _NumericTableReader:
         return labels
 
 
-def _build_counts_sql(cell: str) -> str:
-    number = f"TRY_CAST({cell} AS DOUBLE)"
+def _count_numbers(cell: str) -> list[str]:
+    """Return SQL for how many cells are numbers, and how many are anything at all."""
+    return [f"count(TRY_CAST({cell} AS DOUBLE))", f"count({cell})"]
+
+
+def _count_others(cell: str) -> list[str]:
+    """Return SQL for the true and false ones, for numbers to people alone, and one of these."""
     pattern = quote_literal(WRITTEN_PATTERN)
-    written = f"FILTER ({number} IS NULL AND regexp_full_match(trim({cell}), {pattern}))"
-    logical = f"FILTER (lower({cell}) IN ('true', 'false'))"
-    counts = (f"count({number})", f"count(*) {logical}", f"count({cell})", f"count(*) {written}")
-    return ", ".join([*counts, f"min({cell}) {written}"])
+    written = f"TRY_CAST({cell} AS DOUBLE) IS NULL AND regexp_full_match(trim({cell}), {pattern})"
+    return [
+        f"count(*) FILTER (lower({cell}) IN ('true', 'false'))",
+        f"count(*) FILTER ({written})",
+        f"min({cell}) FILTER ({written})",
+    ]

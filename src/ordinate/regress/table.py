@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
 from ordinate.experiment.frame_files import write_frame
-from ordinate.experiment.numeric_matrix import list_further_cells, read_column_names
+from ordinate.experiment.numeric_matrix import describe_single_file, list_further_cells
 from ordinate.models.target_scaling import is_constant
 from ordinate.readers.columns import FileOptions
-from ordinate.readers.item_columns import read_columns
+from ordinate.readers.file_formats import open_sources
+from ordinate.readers.item_columns import read_sources
 from ordinate.regress.numeric_table import (
     NumericTable,
     is_id_name,
@@ -130,10 +131,11 @@ def read_table(
     """
     _check_names(target, features, group)
     chosen = None if features is None else [*features, target]
-    named: dict[str, Any] = {"label": group, "missing": missing, **files}
-    found = read_numeric_table(path, chosen, **named)
-    if target not in found.names:  # no numbers, or not there at all, which this says
-        read_numeric_table(path, [target], **named)
+    with open_sources(FileOptions(**files)) as reader:
+        source = describe_single_file(reader, path)
+        found = read_numeric_table(source, chosen, label=group, missing=missing)
+        if target not in found.names:  # no numbers, or not there at all, which this says
+            read_numeric_table(source, [target], label=group, missing=missing)
     numbered = () if features is not None else _name_row_numbers(found)
     left_out = {
         "they name the rows": (*found.ids, *numbered),
@@ -199,12 +201,12 @@ def read_new_rows(
     if not isinstance(data, str | Path):
         with write_frame(data) as frame:
             return read_new_rows(frame, names, target, id_column=id_column, missing=missing)
-    path, how = str(data), FileOptions(**files)
-    found = read_numeric_table(path, list(names), missing=missing, **files)
-    columns = read_column_names(path, how)
-    ids = [id_column] if id_column else [name for name in columns if is_id_name(name)][:1]
-    targets = [target] if target in columns and target not in ids else []
-    further = read_columns([path], targets, how, labels=ids)
+    with open_sources(FileOptions(**files)) as reader:
+        source = describe_single_file(reader, str(data))
+        found = read_numeric_table(source, list(names), missing=missing)
+        ids = [id_column] if id_column else [x for x in source.columns if is_id_name(x)][:1]
+        targets = [target] if target in source.columns and target not in ids else []
+        further = read_sources([source], targets, ids)
     kept = further.labels | {name: np.asarray(further[name]) for name in targets}
     notes = (found.dropped,) if found.dropped else ()
     rows = {name: column[found.rows - 1] for name, column in kept.items()}

@@ -38,6 +38,8 @@ MOST_SYSTEMS = 500
 SYSTEM = "the system"  # before its name, as an argument
 ADVICE_OF_OTHERS = {  # what errors advise, and what to do without such an argument
     r"\bscale='": "labels='",
+    r"\bbins=": "n_bins=",
+    r", such as --edges \S+ \(edges=[^;]*; ": " (",
     r"Leave them out with missing=[^.]*\.": "Take these items out first.",
     r"Pass renormalize=True .*kept\.": "Divide each row by its sum first.",
 }

@@ -34,6 +34,7 @@ PRESETS: dict[str, tuple[Hashable, ...]] = {
 
 MOST_LEVELS = 300  # closeness compares three levels at a time
 MOST_SHOWN = 20  # levels of a scale in a sentence
+SMALLEST_STEP, FARTHEST_POSITION = 1e-75, 1e75  # the fourth powers of whose gaps are numbers
 
 
 def _freeze_array(values: NDArray[Any]) -> NDArray[Any]:
@@ -216,10 +217,11 @@ def _check_positions(positions: Iterable[float], size: int) -> tuple[float, ...]
         at = tuple(map(float, given))
     except (TypeError, ValueError, OverflowError):
         at = ()
-    rising = all(low < high for low, high in pairwise(at))
-    if len(at) != size or not rising or not np.isfinite(at).all():
+    rising = all(high - low >= SMALLEST_STEP for low, high in pairwise(at))
+    if len(at) != size or not rising or not np.abs(at).max() <= FARTHEST_POSITION:
         raise BadScale(
-            f"Positions must be {size} finite numbers that rise with the levels, not "
+            f"Positions must be {size} numbers from -{FARTHEST_POSITION:g} to "
+            f"{FARTHEST_POSITION:g} that rise with the levels, by {SMALLEST_STEP:g} or more, not "
             f"{shorten(given)}."
         )
     return at

@@ -189,14 +189,15 @@ class ConfusionMatrix(BatchSummary):
     def proximities(self) -> Array:
         """Return prox(j, i) of the Closeness Evaluation Measure in bits [..., gold i, predicted j].
 
-        It is the information of being so close: -log2 of the share of gold items that are closer.
+        It is the information of being so close: -log2 of the share of gold items that are closer;
+        infinite where none is, which is at levels that gold does not have.
 
         >>> gold = ConfusionMatrix.from_counts(np.diag([10, 60, 30]), "negative,neutral,positive")
         >>> gold.proximities().round(2).tolist()
         [[4.32, 1.32, 0.23], [0.62, 1.74, 0.42], [0.07, 0.74, 2.74]]
         """
-        share = self.share_closer()
-        return 0.0 - np.log2(np.where(share > 0, share, 1.0))
+        with np.errstate(divide="ignore"):
+            return 0.0 - np.log2(self.share_closer())
 
     def share_closer(self) -> Array:
         """Return the share of gold items that are closer to level i than level j is [..., i, j].
