@@ -67,7 +67,7 @@ class OffScale(OrdinateError):
         """Return the error with another advice, where it has one."""
         if not self.way:
             return self
-        self.args, self.way = (str(self).removesuffix(self.way) + way,), way
+        self.args, self.way = (str(self).replace(self.way, way),), way
         return self
 
 

@@ -140,7 +140,7 @@ def download(browser, label):
     for _ in range(200):
         made = {x for x in browser.downloads.iterdir() if x.suffix in {".csv", ".svg"}} - before
         if made and all(x.stat().st_size for x in made):
-            return made.pop().read_text("utf-8")
+            return made.pop().read_bytes().decode()
         time.sleep(0.05)
     raise AssertionError(f"{label} made no file")
 

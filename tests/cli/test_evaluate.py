@@ -320,7 +320,7 @@ def test_what_goes_to_a_file_is_what_goes_to_a_wide_terminal(form, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     write("some.csv", "gold,predicted\nA1,é\né,é\n")
     asked = ("some.csv", "--scale", "A1,é", "--format", form)
-    shown = run("evaluate", *asked)
+    shown = run("evaluate", *asked, "--details")
     written = run("evaluate", *asked, "-o", "out")
     assert (shown.code, written) == (0, Ran(0, "", ""))
     assert Path("out").read_text("utf-8") == shown.out

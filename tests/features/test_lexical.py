@@ -133,9 +133,9 @@ def test_a_word_that_cefrpy_cannot_look_up_is_unknown_and_ends_nothing(word):
     ],
 )
 def test_the_language_is_that_whose_words_are_there(language, text):
-    found, (note,) = Lexical().complete(["", "12 3", text])
+    found, (note,) = Lexical().complete(lambda: ["", "12 3", text])
     assert (found, f"is {language!r}" in note) == (Lexical(language), True)
-    assert Lexical("it").complete([text]) == (Lexical("it"), ())
+    assert Lexical("it").complete(lambda: [text]) == (Lexical("it"), ())
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_language_is_that_whose_words_are_there(language, text):
 )
 def test_a_language_that_is_not_sure_is_asked_for(texts):
     with pytest.raises(BadInput, match=r"is not sure.* one of ar, bg, .*, zh, name it"):
-        Lexical().complete(texts)
+        Lexical().complete(lambda: texts)
 
 
 def test_numbers_have_no_level_and_are_not_unknown():

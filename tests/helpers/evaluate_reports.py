@@ -44,6 +44,8 @@ def facts(result: dict) -> dict:
     kept = {
         key: value for key, value in result.items() if key not in {"source", "difference_from_rest"}
     }
+    alone = {"against_constant": None}  # no subgroup has such a test
+    kept["metrics"] = {name: score | alone for name, score in result["metrics"].items()}
     return kept | {"by": {group: facts(part) for group, part in result["by"].items()}}
 
 

@@ -204,7 +204,7 @@ def predict(
     >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
     >>> found = predict(tuned, ["My dog is big.", "The committee reached a verdict."])
     >>> found.columns()["level"].tolist()
-    ['A1', 'C1']
+    ['A1', 'B2']
     """
     columns = DataColumns(text=text_column)
     home = folder.folder if isinstance(folder, TuningResult) else folder

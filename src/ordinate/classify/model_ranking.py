@@ -338,7 +338,7 @@ def rank(
     >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
     >>> (test,) = rank(tuned, metric="quadratic_kappa").tests
     >>> [one.system[:10] for one in test.leaderboard.standings]
-    ['tfidf-char', 'tfidf-word']
+    ['lexical-lo', 'tfidf-char', 'tfidf-word']
     """
     ranked_by, further = _select_one_metric(metric), _select_label_metrics(metrics)
     home = folder.folder if isinstance(folder, TuningResult) else folder

@@ -13,7 +13,7 @@ from ordinate.errors import (
     list_passwords,
     shorten,
 )
-from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS, import_duckdb
+from ordinate.readers.duckdb_connection import OFFLINE_SETTINGS
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def _connect_sqlite(url: str, path: str) -> Any:
 
 
 def _connect_duckdb(url: str, path: str) -> Any:
+    import duckdb
+
     del url
     settings = {"enable_external_access": False, "python_enable_replacements": False}
     settings |= {"lock_configuration": True}  # no query can open what is closed
-    return import_duckdb().connect(
-        str(Path(path)), read_only=True, config=OFFLINE_SETTINGS | settings
-    )
+    return duckdb.connect(str(Path(path)), read_only=True, config=OFFLINE_SETTINGS | settings)
 
 
 def _connect_postgres(url: str, path: str) -> Any:

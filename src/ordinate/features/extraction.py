@@ -78,9 +78,9 @@ def extract_features(
         raise BadOption(f"A batch has 1 row or more, not {batch}.")
     if not experiment.training:
         raise BadInput(f"{experiment.root} has no training data in {TRAINING} to fit on.")
-    refuse_groups(experiment, extractor.columns)
-    extractor, found = extractor.complete(_read_training_texts(experiment, extractor))
+    extractor, found = extractor.complete(partial(_read_training_texts, experiment))
     set_name = name or check_name(default_name(extractor))
+    refuse_groups(experiment, extractor.columns)
     command = build_command(experiment, extractor, set_name)
     with _lock_experiment(experiment, command):
         work = _Extraction(experiment, extractor, set_name, command, progress or (lambda _: None))
@@ -88,8 +88,8 @@ def extract_features(
     return replace(made, notes=(*found, *made.notes))
 
 
-def _read_training_texts(experiment: Experiment, extractor: FeatureExtractor) -> list[str]:
-    stems = experiment.training if extractor.reads_texts else ()
+def _read_training_texts(experiment: Experiment) -> list[str]:
+    stems = experiment.training
     return [text for stem in stems for text in experiment.dataset(stem).require_texts()]
 
 

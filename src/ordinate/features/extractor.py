@@ -128,9 +128,11 @@ class FeatureExtractor(ABC):
         """The further columns of the data that it reads."""
         return ()
 
-    def complete(self, texts: Sequence[str]) -> "tuple[FeatureExtractor, tuple[str, ...]]":
+    def complete(
+        self, read_texts: Callable[[], Sequence[str]]
+    ) -> "tuple[FeatureExtractor, tuple[str, ...]]":
         """Return it with what training texts decide before it has a name, and notes on that."""
-        del texts
+        del read_texts
         return self, ()
 
     def sources(self) -> dict[str, str]:

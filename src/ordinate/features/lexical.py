@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -91,17 +91,19 @@ class Lexical(FeatureExtractor):
         """The language, once it is known."""
         return [] if self.language is None else ["--language", self.language]
 
-    def complete(self, texts: Sequence[str]) -> "tuple[Lexical, tuple[str, ...]]":
+    def complete(
+        self, read_texts: Callable[[], Sequence[str]]
+    ) -> "tuple[Lexical, tuple[str, ...]]":
         """Find the language, unless it was named."""
         if self.language is not None:
             return self, ()
-        language, note = detect_language(texts)
+        language, note = detect_language(read_texts())
         return replace(self, language=language), (note,)
 
     def fit(self, items: Items, progress: ProgressCallback) -> "FittedLexical":
         """Learn nothing, and see that all it takes is there."""
         if self.language is None:
-            return self.complete(items.texts)[0].fit(items, progress)
+            return self.complete(lambda: items.texts)[0].fit(items, progress)
         known = sorted(import_library("wordfreq", FEATURE_TITLE).available_languages())
         if self.language not in known:
             raise BadOption(

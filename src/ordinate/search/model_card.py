@@ -162,7 +162,7 @@ def make_model_card(
     >>> tuned = tune(locate_example("texts"), preset="minimal", trials=1)
     >>> card = make_model_card(tuned, intended_use="Drafts of learners. Never for exams.")
     >>> card.title, [*card.evaluations]
-    ('tfidf-word/logistic', ['cefr_texts_test'])
+    ('lexical/logistic', ['cefr_texts_test'])
     """
     home = Path(folder.folder if isinstance(folder, TuningResult) else folder)
     results, trials, predictions = read_run_files(
