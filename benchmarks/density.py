@@ -32,11 +32,11 @@ from density_page import (
     Shift,
     page,
 )
-from ordinate.regress.settings import Settings
-from ordinate.regress.splits import Split, split_randomly
-from ordinate.regress.table import Table, make_table, read_table
-from ordinate.regress.tuning import tune_table
-from ordinate.search.tuning_result import TuningResult
+from ordinate.tuning.regress.settings import Settings
+from ordinate.tuning.regress.splits import Split, split_randomly
+from ordinate.tuning.regress.table import Table, make_table, read_table
+from ordinate.tuning.regress.tuning import tune_table
+from ordinate.tuning.search.tuning_result import TuningResult
 from regressors import predicted, steps
 from writing import log
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
-from ordinate.models.regressors import create_regressor
-from ordinate.regress.lattice_features import Lattice
-from ordinate.regress.model_inputs import ModelInputs
-from ordinate.regress.settings import Settings
-from ordinate.regress.table import Table as Data
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
-from ordinate.search.tuning_result import HeldOutResult, TuningResult
+from ordinate.tuning.models.regressors import create_regressor
+from ordinate.tuning.regress.lattice_features import Lattice
+from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.settings import Settings
+from ordinate.tuning.regress.table import Table as Data
+from ordinate.tuning.search.tuning_result import HeldOutResult, TuningResult
 from regressors import LIKELY, REGRESSORS, STEPS
 from writing import Table, Target, markdown, processor, wrapped
 

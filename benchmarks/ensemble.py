@@ -26,9 +26,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
-from ordinate.models.networks.residual_network import ResidualNetwork
-from ordinate.models.networks.trainer import TrainingConfig
+from ordinate.tuning.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
+from ordinate.tuning.models.networks.residual_network import ResidualNetwork
+from ordinate.tuning.models.networks.trainer import TrainingConfig
 from writing import Table, Target, log, markdown, processor, wrapped
 
 Floats = NDArray[np.float64]

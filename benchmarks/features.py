@@ -28,19 +28,19 @@ from numpy.typing import NDArray
 
 from essays import FOLDS, counted, folds, read
 from ordinate import Scale
-from ordinate.classify.cross_validation import split_folds as inner_folds
-from ordinate.classify.decision_rules import CalibrationPlan
-from ordinate.features import FeatureExtractor, Items
-from ordinate.features.embeddings import Embeddings
-from ordinate.features.lexical import Lexical
-from ordinate.features.tfidf import Tfidf
 from ordinate.metrics import find_metric
-from ordinate.models.classifiers import create_classifier
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.scale.encoding import Groups
-from ordinate.search.fits import join_folds
 from ordinate.summaries import Panel
+from ordinate.tuning.classify.cross_validation import split_folds as inner_folds
+from ordinate.tuning.classify.decision_rules import CalibrationPlan
+from ordinate.tuning.features import FeatureExtractor, Items
+from ordinate.tuning.features.embeddings import Embeddings
+from ordinate.tuning.features.lexical import Lexical
+from ordinate.tuning.features.tfidf import Tfidf
+from ordinate.tuning.models.classifiers import create_classifier
+from ordinate.tuning.search.fits import join_folds
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinate.experiment.frame_files import save_frame
+from ordinate.tuning.experiment.frame_files import save_frame
 from writing import Target, log, markdown, processor, shown, wrapped
 
 # What both commits have: modules that are run moved in between.

@@ -25,24 +25,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from essays import FOLDS, Essays, counted, folds, read
-from ordinate.classify.decision_rules import METRIC_OPTIMAL, CalibrationPlan
-from ordinate.classify.settings import Settings
-from ordinate.classify.task import ClassificationTask
-from ordinate.classify.trained_model import load_model
-from ordinate.classify.training_data import TrainingData
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import WorkerPool
-from ordinate.features import extract_features
-from ordinate.features.lexical import Lexical
-from ordinate.features.tfidf import Tfidf
 from ordinate.metrics import find_metric
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.scale.encoding import Groups
-from ordinate.search.saved_models import save_candidates, save_ensemble
-from ordinate.search.selection import select_model
-from ordinate.search.task import Ensemble, Selected
 from ordinate.summaries import Panel
+from ordinate.tuning.classify.decision_rules import METRIC_OPTIMAL, CalibrationPlan
+from ordinate.tuning.classify.settings import Settings
+from ordinate.tuning.classify.task import ClassificationTask
+from ordinate.tuning.classify.trained_model import load_model
+from ordinate.tuning.classify.training_data import TrainingData
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.workers import WorkerPool
+from ordinate.tuning.features import extract_features
+from ordinate.tuning.features.lexical import Lexical
+from ordinate.tuning.features.tfidf import Tfidf
+from ordinate.tuning.search.saved_models import save_candidates, save_ensemble
+from ordinate.tuning.search.selection import select_model
+from ordinate.tuning.search.task import Ensemble, Selected
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

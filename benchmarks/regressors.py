@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.regressors import create_regressor
-from ordinate.regress.lattice_features import Lattice
-from ordinate.regress.model_inputs import ModelInputs
-from ordinate.regress.splits import Split
+from ordinate.tuning.models.regressors import create_regressor
+from ordinate.tuning.regress.lattice_features import Lattice
+from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.splits import Split
 
 Floats = NDArray[np.float64]
 GP, SVR, MLP, TREES, LIGHTGBM = "GP", "SVR", "MLP", "histogram boosting", "LightGBM"

@@ -30,8 +30,6 @@ from ordinate.render import svg
 ROOT = Path(__file__).parent.parent
 PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
 MODULES = (
-    "experiment.check",
-    "experiment.new_experiment",
     "inference.prediction_intervals",
     "integrations.boosting",
     "integrations.frames",
@@ -45,6 +43,12 @@ MODULES = (
     "results.decoding",
     "results.distribution_shift",
     "results.residuals",
+    "tuning.classify",
+    "tuning.experiment.check",
+    "tuning.experiment.new_experiment",
+    "tuning.features",
+    "tuning.models",
+    "tuning.regress",
 )  # with public names that their package does not import
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 CONSTRAINTS = ROOT / "constraints.txt"

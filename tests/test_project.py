@@ -167,7 +167,9 @@ def test_every_module_can_be_imported_under_another_name():
             assert getattr(importlib.import_module(parent), name) is module, found.name
 
 
-@pytest.mark.parametrize("name", ordinate.PACKAGES)
+@pytest.mark.parametrize(
+    "name", [*ordinate.PACKAGES, *(f"tuning.{name}" for name in ordinate.tuning.PACKAGES)]
+)
 def test_packages_are_reached_after_importing_ordinate(name):
     program = f"import ordinate; assert ordinate.{name}.__name__ == 'ordinate.{name}'"
     subprocess.run([sys.executable, "-c", program], check=True)

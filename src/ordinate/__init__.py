@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ordinate.classify import predict, rank, tune
     from ordinate.errors import OrdinateError
     from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.integrations.sklearn import scorer as scorer
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ordinate.meta import MetricAdvice, advise
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.readers.databases import Query
-    from ordinate.regress import compare_searches, predict_regression, tune_regression
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
     from ordinate.results.case_averages import CaseAverages
@@ -43,12 +41,14 @@ if TYPE_CHECKING:
     )
     from ordinate.results.verification import Verification, verify
     from ordinate.scale import Scale
-    from ordinate.search.analysis import analyze_search
-    from ordinate.search.model_card import make_model_card
-    from ordinate.search.tuning_result import TuningResult
     from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
+    from ordinate.tuning.classify import predict, rank, tune
+    from ordinate.tuning.regress import compare_searches, predict_regression, tune_regression
+    from ordinate.tuning.search.analysis import analyze_search
+    from ordinate.tuning.search.model_card import make_model_card
+    from ordinate.tuning.search.tuning_result import TuningResult
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
@@ -69,34 +69,34 @@ _HOMES = {
     "RegressionEvaluation": "ordinate.results.regression",
     "SampleSizePlan": "ordinate.results.sample_size",
     "Scale": "ordinate.scale",
-    "TuningResult": "ordinate.search.tuning_result",
+    "TuningResult": "ordinate.tuning.search.tuning_result",
     "Verification": "ordinate.results.verification",
     "advise": "ordinate.meta",
-    "analyze_search": "ordinate.search.analysis",
+    "analyze_search": "ordinate.tuning.search.analysis",
     "calibration_report": "ordinate.results.text_reports",
     "cefr_calibration_report": "ordinate.results.text_reports",
     "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
     "compare_regression": "ordinate.results.regression_comparison",
-    "compare_searches": "ordinate.regress",
+    "compare_searches": "ordinate.tuning.regress",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
     "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
-    "make_model_card": "ordinate.search.model_card",
+    "make_model_card": "ordinate.tuning.search.model_card",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
-    "predict": "ordinate.classify",
-    "predict_regression": "ordinate.regress",
-    "rank": "ordinate.classify",
+    "predict": "ordinate.tuning.classify",
+    "predict_regression": "ordinate.tuning.regress",
+    "rank": "ordinate.tuning.classify",
     "regression_report": "ordinate.results.regression",
     "score": "ordinate.results",
     "scorer": "ordinate.integrations.sklearn",
     "scorers": "ordinate.integrations.sklearn",
-    "tune": "ordinate.classify",
-    "tune_regression": "ordinate.regress",
+    "tune": "ordinate.tuning.classify",
+    "tune_regression": "ordinate.tuning.regress",
     "verify": "ordinate.results.verification",
 }
 
@@ -151,23 +151,20 @@ __all__ = [
 
 # Packages and modules with public names of their own, reached after `import ordinate`.
 PACKAGES = (
-    "classify",
     "errors",
     "examples",
-    "features",
     "inference",
     "integrations",
     "meta",
     "metrics",
-    "models",
     "postprocess",
     "readers",
-    "regress",
     "render",
     "results",
     "scale",
     "schemas",
     "summaries",
+    "tuning",
 )
 
 

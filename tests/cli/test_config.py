@@ -5,14 +5,14 @@ import math
 import pytest
 from command import run
 
-from ordinate.classify.settings import Settings as ClassificationSettings
 from ordinate.cli import tune, tune_regression
 from ordinate.cli.config import format_command, format_toml, merge_flags, read_config
 from ordinate.cli.flags import list_flag_types
 from ordinate.cli.main import build_parser
 from ordinate.cli.search_runs import REPORT_FLAGS
 from ordinate.errors import BadInput, BadOption
-from ordinate.regress.settings import Settings as RegressionSettings
+from ordinate.tuning.classify.settings import Settings as ClassificationSettings
+from ordinate.tuning.regress.settings import Settings as RegressionSettings
 
 KINDS = {"top_k": int, "metric": str, "weight_alpha": float, "nested": bool, "train": list}
 FLAGS = {

@@ -15,13 +15,13 @@ from language_models import tiny_model
 from pyarrow import csv
 
 from ordinate.cli.features import EXAMPLES
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.manifest import Manifest
-from ordinate.features import extract_features
-from ordinate.features.concat import Concat
-from ordinate.features.external import External
-from ordinate.features.lexical import Lexical
-from ordinate.features.tfidf import Tfidf
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.manifest import Manifest
+from ordinate.tuning.features import extract_features
+from ordinate.tuning.features.concat import Concat
+from ordinate.tuning.features.external import External
+from ordinate.tuning.features.lexical import Lexical
+from ordinate.tuning.features.tfidf import Tfidf
 
 SLOW = ("embeddings", "perplexity")  # their libraries take long to import
 

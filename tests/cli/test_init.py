@@ -11,10 +11,10 @@ from command import run
 
 from ordinate.errors import BadInput
 from ordinate.examples import locate_example, split_texts
-from ordinate.experiment import new_experiment
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.new_experiment import lay_out_experiment
-from ordinate.features import extraction
+from ordinate.tuning.experiment import new_experiment
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.new_experiment import lay_out_experiment
+from ordinate.tuning.features import extraction
 
 FEATURE_SETS = ["tfidf-char", "tfidf-word"]
 TRAINING_FILE, TEST_FILE = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"

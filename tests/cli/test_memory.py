@@ -13,10 +13,10 @@ import pytest
 from command import run
 
 from ordinate.errors import BadInput
-from ordinate.experiment.frame_files import save_frame
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.counting import MOST_CELLS
+from ordinate.tuning.experiment.frame_files import save_frame
 
 COMMAND = (sys.executable, "-m", "ordinate")
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")

@@ -11,7 +11,7 @@ from experiments import lay_out
 from ordinate.cli.output import replace_atomically
 from ordinate.errors import BadOutput
 from ordinate.examples import locate_example
-from ordinate.experiment.safe_files import remove_leftovers
+from ordinate.tuning.experiment.safe_files import remove_leftovers
 
 
 def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):

@@ -15,8 +15,8 @@ from saved_models import crown, save_model
 
 from ordinate.cli.main import build_parser
 from ordinate.cli.predict import EXAMPLES
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import hold_lock
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.lock import hold_lock
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COLUMNS = ["level", "argmax", "rounded_mean", *(f"p_{x}" for x in CEFR), "set_low", "set_high"]

@@ -14,7 +14,7 @@ from command import run
 from regression_tables import columns, write
 
 from ordinate.readers.duckdb_connection import connect
-from ordinate.regress.table import read_table
+from ordinate.tuning.regress.table import read_table
 
 
 def test_new_rows_are_predicted_with_their_intervals(tuned_table, tmp_path):
@@ -132,7 +132,7 @@ def test_an_interrupted_prediction_is_said_to_be_one(tuned_table, monkeypatch):
         raise KeyboardInterrupt
 
     data, root, _ = tuned_table
-    monkeypatch.setattr("ordinate.regress.trained_model.load_regression_model", stopped)
+    monkeypatch.setattr("ordinate.tuning.regress.trained_model.load_regression_model", stopped)
     ran = run("predict-regression", data, "-e", root)
     assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted.\n")
 

@@ -14,10 +14,10 @@ from experiments import CEFR, lay_out
 from saved_models import save_model
 
 from ordinate import compare
-from ordinate.classify.trained_model import load_models
 from ordinate.cli.main import build_parser
 from ordinate.cli.rank import EXAMPLES
-from ordinate.experiment.folder import Experiment
+from ordinate.tuning.classify.trained_model import load_models
+from ordinate.tuning.experiment.folder import Experiment
 
 QUICK = ("--resamples", "200")
 

@@ -13,9 +13,9 @@ from saved_models import save_model
 
 import ordinate
 from ordinate import evaluate
-from ordinate.classify.trained_model import load_models
 from ordinate.errors import BadOption
-from ordinate.experiment.folder import Experiment
+from ordinate.tuning.classify.trained_model import load_models
+from ordinate.tuning.experiment.folder import Experiment
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 

@@ -96,6 +96,21 @@ def test_other_files_load_only_the_engine_too(tmp_path, suffix):
     assert not loaded(program, tmp_path) & (HEAVY - {"duckdb"})
 
 
+def test_what_evaluates_loads_nothing_that_trains(tmp_path):
+    (tmp_path / "some.csv").write_text(PAIRS)
+    script = (
+        "import sys, ordinate\n"
+        "from ordinate.cli.main import main\n"
+        "ordinate.evaluate(['A1', 'B1'], ['A1', 'B2'], 'cefr')\n"
+        "assert main(['evaluate', 'some.csv', '-o', 'report.html']) == 0\n"
+        "print([x for x in sys.modules if x.startswith('ordinate.tuning')])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_catalogue_loads_nothing_heavy(tmp_path):
     program = "from ordinate.cli.main import main; assert main(['metrics']) == 0"
     assert not loaded(program, tmp_path) & HEAVY

@@ -13,12 +13,12 @@ from command import read_values, run
 from experiments import CEFR, lay_out
 from search_cases import read_untimed_files
 
-from ordinate.classify.settings import Settings
-from ordinate.classify.tuning import tune_experiment
 from ordinate.cli.tune import EXAMPLES
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import hold_lock
 from ordinate.render import render
+from ordinate.tuning.classify.settings import Settings
+from ordinate.tuning.classify.tuning import tune_experiment
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.lock import hold_lock
 
 QUICK = ("--models", "logistic", "--trials", "2", "--folds", "3", "--top-k", "1")
 

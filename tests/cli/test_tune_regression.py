@@ -14,10 +14,10 @@ from search_cases import read_untimed_files
 
 from ordinate.cli import analyze_search, compare_searches, predict_regression, tune_regression
 from ordinate.examples import locate_example
-from ordinate.experiment.lock import hold_lock
-from ordinate.regress.settings import Settings
-from ordinate.regress.table import read_table
-from ordinate.regress.tuning import tune_table
+from ordinate.tuning.experiment.lock import hold_lock
+from ordinate.tuning.regress.settings import Settings
+from ordinate.tuning.regress.table import read_table
+from ordinate.tuning.regress.tuning import tune_table
 
 FOUND = "python -m ordinate.examples"  # prints where an example lies
 QUICK = ("--models", "poly_ridge,kernel_ridge", "--trials", "2", "--folds", "2")
@@ -182,7 +182,7 @@ def test_an_interrupted_search_says_that_it_goes_on(tuned_table, tmp_path, monke
         raise KeyboardInterrupt
 
     data, _, _ = tuned_table
-    monkeypatch.setattr("ordinate.regress.tuning.tune_table", stopped)
+    monkeypatch.setattr("ordinate.tuning.regress.tuning.tune_table", stopped)
     ran = run("tune-regression", data, "--target", "y", *QUICK, "-e", tmp_path)
     assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted. The same command goes on.\n")
 
@@ -305,7 +305,7 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
         quick = {"models": "poly_ridge,kernel_ridge,svr", "trials": 1, "folds": 2}
         return tune_table(table, root, Settings(**quick, shift=settings.shift), **given)
 
-    monkeypatch.setattr("ordinate.regress.tuning.tune_table", small)
+    monkeypatch.setattr("ordinate.tuning.regress.tuning.tune_table", small)
     monkeypatch.chdir(tmp_path)
     x, y = columns()
     lines = [",".join(map(repr, row)) for row in np.column_stack([x, y]).tolist()]

@@ -13,7 +13,7 @@ from refusals import refused
 
 import ordinate
 from ordinate.errors import BadOption, BadScale, OffScale
-from ordinate.experiment.folder import Experiment
+from ordinate.tuning.experiment.folder import Experiment
 
 pytestmark = pytest.mark.usefixtures("here")
 

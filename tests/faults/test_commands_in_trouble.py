@@ -21,7 +21,7 @@ from experiments import lay_out
 from ordinate.cli.main import COMMANDS, main
 from ordinate.errors import BadOutput
 from ordinate.examples import locate_example
-from ordinate.search.studies import Study
+from ordinate.tuning.search.studies import Study
 
 TREE = ("--models", "poly_ridge", "--folds", "2", "--trials", "2", "--target", "density")
 OUT = "out/made"  # below a folder of its own

@@ -17,9 +17,9 @@ MORE = {  # for the slow run
     "regression": {"models": "poly_ridge,lightgbm,kernel_ridge", "trials": 6},
 }
 PRELOADED = [
-    "ordinate.classify.tuning",
-    "ordinate.regress.tuning",
-    "ordinate.models.classifiers",
+    "ordinate.tuning.classify.tuning",
+    "ordinate.tuning.regress.tuning",
+    "ordinate.tuning.models.classifiers",
     "optuna",
     "scipy.optimize",
     "sklearn.linear_model",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ordinate.classify.task import ClassifierFit, LabelledFeatures
-from ordinate.search.fits import join_folds
+from ordinate.tuning.classify.task import ClassifierFit, LabelledFeatures
+from ordinate.tuning.search.fits import join_folds
 
 
 def draw_items(seed: int, n: int = 160) -> LabelledFeatures:

@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 
-from ordinate.experiment.manifest import Manifest
+from ordinate.tuning.experiment.manifest import Manifest
 
 LEVELS = ("A1", "A2", "B1", "B2", "C1", "C2")
 NAMES = ("length", "words", "clauses")

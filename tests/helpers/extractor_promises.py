@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from ordinate.experiment.folder import Experiment
-from ordinate.features import extract_features, extract_new_features
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.features import extract_features, extract_new_features
 
 TEXTS = {
     "ml-training-data/train.csv": (

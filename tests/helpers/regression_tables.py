@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.regress.table import Table, make_table
+from ordinate.tuning.regress.table import Table, make_table
 
 if TYPE_CHECKING:  # heavy
-    from ordinate.regress.settings import Settings
-    from ordinate.regress.task import RegressionTask
+    from ordinate.tuning.regress.settings import Settings
+    from ordinate.tuning.regress.task import RegressionTask
 
 LAW = "y = 10 + 3 a² + b c, with noise of 0.1"
 
@@ -41,9 +41,9 @@ def write(path: Path, n: int = 80, seed: int = 0, *, target: bool = True) -> Pat
 
 def open_task(table: Table, root: Path, settings: "Settings") -> "RegressionTask":
     """Return a task with one worker, as a search opens it."""
-    from ordinate.experiment.workers import WorkerPool
-    from ordinate.regress.splits import split_table
-    from ordinate.regress.task import RegressionTask
+    from ordinate.tuning.experiment.workers import WorkerPool
+    from ordinate.tuning.regress.splits import split_table
+    from ordinate.tuning.regress.task import RegressionTask
 
     split = split_table(table, 0)
     return RegressionTask(

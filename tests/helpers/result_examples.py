@@ -5,9 +5,6 @@ from pathlib import Path
 import numpy as np
 
 import ordinate
-from ordinate.experiment.check_report import CheckReport, Finding
-from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
-from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
 from ordinate.meta import evaluate_metrics
 from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
 from ordinate.metrics import find_metric
@@ -20,6 +17,9 @@ from ordinate.results.distribution_shift import evaluate_shift
 from ordinate.results.metric_catalogue import MetricCatalogue
 from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries import Panel
+from ordinate.tuning.experiment.check_report import CheckReport, Finding
+from ordinate.tuning.features.extraction_report import ExtractedDataset, ExtractionResult
+from ordinate.tuning.features.feature_listing import FeatureSetEntry, FeatureSetListing
 
 TAG = "<b>low</b>"  # a label, or the name of a system, that must be shown and never be markup
 LABELS = [TAG, "mid", "high"]
@@ -137,11 +137,11 @@ def make_search_results(root: Path) -> dict[str, Result]:
     from saved_models import save_model
     from search_cases import CASES
 
-    from ordinate.classify.batch_prediction import predict_datasets
-    from ordinate.classify.trained_model import load_model
-    from ordinate.experiment.folder import Experiment
-    from ordinate.regress.search_comparison import compare_searches
-    from ordinate.search.analysis import analyze_search
+    from ordinate.tuning.classify.batch_prediction import predict_datasets
+    from ordinate.tuning.classify.trained_model import load_model
+    from ordinate.tuning.experiment.folder import Experiment
+    from ordinate.tuning.regress.search_comparison import compare_searches
+    from ordinate.tuning.search.analysis import analyze_search
 
     found: dict[str, Result] = {}
     for case in CASES:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
-from ordinate.experiment.data_columns import DataColumns
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import compute_digest, create_folder, write_json
-from ordinate.features.extraction import find_extractor_identity
 from ordinate.metrics import find_metric
-from ordinate.models.classifiers import create_classifier
+from ordinate.tuning.classify.decision_rules import CalibrationPlan, OutputCalibration
+from ordinate.tuning.experiment.data_columns import DataColumns
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.manifest import Manifest
+from ordinate.tuning.experiment.safe_files import compute_digest, create_folder, write_json
+from ordinate.tuning.features.extraction import find_extractor_identity
+from ordinate.tuning.models.classifiers import create_classifier
 
 
 def save_model(
@@ -56,7 +56,7 @@ def save_vote(
     columns: DataColumns | None = None,
 ) -> str:
     """Save a vote of saved models; return its name."""
-    from ordinate.classify.trained_model import load_model
+    from ordinate.tuning.classify.trained_model import load_model
 
     experiment = Experiment.open(root, columns=columns)
     scale = experiment.scale()

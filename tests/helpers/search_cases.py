@@ -10,8 +10,8 @@ from experiments import CEFR, lay_out, write_data
 from regression_tables import columns
 
 if TYPE_CHECKING:  # heavy
-    from ordinate.search.settings import SearchSettings
-    from ordinate.search.task import Task
+    from ordinate.tuning.search.settings import SearchSettings
+    from ordinate.tuning.search.task import Task
 
 TIMED_FILES = {"manifest.json", "studies.db"}  # in which times stand
 TABLE_FILE = "table.npy"
@@ -40,7 +40,7 @@ class SearchCase:
         if self.name == "classification":
             write_data(root, "ml-test-data", "test", rng.choice(CEFR, 18).tolist())
             return
-        from ordinate.regress.splits import split_table
+        from ordinate.tuning.regress.splits import split_table
 
         values = np.load(root / TABLE_FILE)
         rows = split_table(self._load_table(root), 0).test
@@ -50,48 +50,48 @@ class SearchCase:
     def make_settings(self, **changes: Any) -> "SearchSettings":
         """Return the settings of a quick search, or some that differ."""
         if self.name == "classification":
-            from ordinate.classify.settings import Settings
+            from ordinate.tuning.classify.settings import Settings
         else:
-            from ordinate.regress.settings import Settings
+            from ordinate.tuning.regress.settings import Settings
         return Settings(**self.quick | changes)
 
     def tune(self, root: Path, settings: "SearchSettings | None" = None, **options: Any) -> Any:
         """Search; `options` are those of the function."""
         settings = settings or self.make_settings()
         if self.name == "classification":
-            from ordinate.classify.tuning import tune_experiment
-            from ordinate.experiment.folder import Experiment
+            from ordinate.tuning.classify.tuning import tune_experiment
+            from ordinate.tuning.experiment.folder import Experiment
 
             return tune_experiment(Experiment.open(root), settings, **options)
-        from ordinate.regress.tuning import tune_table
+        from ordinate.tuning.regress.tuning import tune_table
 
         return tune_table(self._load_table(root), root, settings, **options)
 
     def plan(self, root: Path, settings: "SearchSettings") -> Any:
         """Return what a search would do."""
         if self.name == "classification":
-            from ordinate.classify.tuning import plan_tuning
-            from ordinate.experiment.folder import Experiment
+            from ordinate.tuning.classify.tuning import plan_tuning
+            from ordinate.tuning.experiment.folder import Experiment
 
             return plan_tuning(Experiment.open(root), settings)
-        from ordinate.regress.tuning import plan_table
+        from ordinate.tuning.regress.tuning import plan_table
 
         return plan_table(self._load_table(root), root, settings)
 
     def open_task(self, root: Path, settings: "SearchSettings | None" = None) -> "Task":
         """Return the task with one worker, as a search opens it."""
-        from ordinate.experiment.workers import WorkerPool
+        from ordinate.tuning.experiment.workers import WorkerPool
 
         given = {"root": root, "settings": settings or self.make_settings()}
         if self.name == "classification":
-            from ordinate.classify.task import ClassificationTask
-            from ordinate.classify.training_data import TrainingData
-            from ordinate.experiment.folder import Experiment
+            from ordinate.tuning.classify.task import ClassificationTask
+            from ordinate.tuning.classify.training_data import TrainingData
+            from ordinate.tuning.experiment.folder import Experiment
 
             training = TrainingData.of(Experiment.open(root))
             return ClassificationTask(workers=WorkerPool(1), training=training, **given)
-        from ordinate.regress.splits import split_table
-        from ordinate.regress.task import RegressionTask
+        from ordinate.tuning.regress.splits import split_table
+        from ordinate.tuning.regress.task import RegressionTask
 
         table = self._load_table(root)
         split = split_table(table, 0)
@@ -99,24 +99,24 @@ class SearchCase:
 
     def get_fit_class(self) -> Any:
         """Return the class of a fit."""
-        from ordinate.classify.task import ClassifierFit
-        from ordinate.regress.fitting import RegressorFit
+        from ordinate.tuning.classify.task import ClassifierFit
+        from ordinate.tuning.regress.fitting import RegressorFit
 
         return ClassifierFit if self.name == "classification" else RegressorFit
 
     def load(self, root: Path, name: str | None = None) -> Any:
         """Load a saved model."""
         if self.name == "classification":
-            from ordinate.classify.trained_model import load_model
-            from ordinate.experiment.folder import Experiment
+            from ordinate.tuning.classify.trained_model import load_model
+            from ordinate.tuning.experiment.folder import Experiment
 
             return load_model(Experiment.open(root), name)
-        from ordinate.regress.trained_model import load_regression_model
+        from ordinate.tuning.regress.trained_model import load_regression_model
 
         return load_regression_model(root, name)
 
     def _load_table(self, root: Path) -> Any:
-        from ordinate.regress.table import make_table
+        from ordinate.tuning.regress.table import make_table
 
         values = np.load(root / TABLE_FILE)
         return make_table(values[:, :-1], values[:, -1], names=["a", "b", "c"], target_name="y")
@@ -147,7 +147,7 @@ def read_untimed_files(root: Path) -> dict[str, bytes]:
 
 def seal(folder: Path, **changes: Any) -> None:
     """Write the manifest of a saved model anew, as if its files had always been so."""
-    from ordinate.experiment.manifest import Manifest
+    from ordinate.tuning.experiment.manifest import Manifest
 
     old = Manifest.read(folder)
     names = ("artifact", "name", "config", "data", "seed", "command")
@@ -156,7 +156,7 @@ def seal(folder: Path, **changes: Any) -> None:
 
 def run_logged(name: str, root: Path, settings: dict[str, Any], log: Path) -> None:
     """Search in a process of its own, and log each trial before it is made."""
-    from ordinate.search import hyperparameter_search
+    from ordinate.tuning.search import hyperparameter_search
 
     start = hyperparameter_search._start_trial
 

@@ -2,13 +2,13 @@
 
 import json
 
-from ordinate.classify.settings import Settings
-from ordinate.classify.task import ClassificationTask
-from ordinate.classify.training_data import TrainingData
-from ordinate.classify.tuning import tune_experiment
-from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import WorkerPool
-from ordinate.search.time_budget import TimeBudget
+from ordinate.tuning.classify.settings import Settings
+from ordinate.tuning.classify.task import ClassificationTask
+from ordinate.tuning.classify.training_data import TrainingData
+from ordinate.tuning.classify.tuning import tune_experiment
+from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.workers import WorkerPool
+from ordinate.tuning.search.time_budget import TimeBudget
 
 QUICK = Settings(models="logistic,regression", trials=3, folds=3, top_k=1)
 

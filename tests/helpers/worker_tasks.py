@@ -4,14 +4,14 @@ import os
 import time
 
 from ordinate.errors import BadOption
-from ordinate.experiment.workers import report_progress
+from ordinate.tuning.experiment.workers import report_progress
 
 
 def threads_of(_kept, _task):
     import sklearn.linear_model  # noqa: F401 - so that there are libraries with threads
     from threadpoolctl import threadpool_info
 
-    from ordinate.experiment.workers import limit_to_one_thread
+    from ordinate.tuning.experiment.workers import limit_to_one_thread
 
     with limit_to_one_thread():
         return [each["num_threads"] for each in threadpool_info()]

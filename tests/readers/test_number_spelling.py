@@ -7,7 +7,7 @@ import openpyxl
 import pytest
 from command import run
 
-from ordinate.regress import predict_regression, tune_regression
+from ordinate.tuning.regress import predict_regression, tune_regression
 
 LEVELS, HEADER = ("low", "mid", "high"), ["id", "gold", "w", "y", "p", "p_low", "p_mid", "p_high"]
 NUMBERS = [(k + 0.5, 1000.25 + k * 7.5, 1003.75 + k * 7.25, 0.25, 0.5, 0.25) for k in range(30)]

@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, and write the report."""
-    from ordinate.search.analysis import analyze_search
+    from ordinate.tuning.search.analysis import analyze_search
 
     write_report(options, lambda: analyze_search(options.experiment))
     return 0

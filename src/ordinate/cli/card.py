@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _make_card(options: argparse.Namespace) -> Any:
-    from ordinate.search.model_card import make_model_card
+    from ordinate.tuning.search.model_card import make_model_card
 
     use = None if options.intended_use is None else _read_text(options.intended_use)
     return make_model_card(options.experiment, by=options.by, table=options.table, intended_use=use)

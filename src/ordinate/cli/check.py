@@ -12,7 +12,7 @@ from ordinate.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ordinate.experiment.check_report import CheckReport
+    from ordinate.tuning.experiment.check_report import CheckReport
 
 EXAMPLES = """examples:
   ordinate check -e study
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check, report, and fail where there is an error."""
-    from ordinate.experiment.check import check_experiment
+    from ordinate.tuning.experiment.check import check_experiment
 
     found: list[CheckReport] = []
 

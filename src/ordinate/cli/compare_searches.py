@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    from ordinate.regress.search_comparison import compare_searches
+    from ordinate.tuning.regress.search_comparison import compare_searches
 
     if len(set(options.folders)) < len(options.folders):
         raise BadInput("The same folder is named twice.")

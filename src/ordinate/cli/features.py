@@ -19,8 +19,8 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
-    from ordinate.features import ExtractionResult, FeatureExtractor
+    from ordinate.tuning.experiment.folder import Experiment
+    from ordinate.tuning.features import ExtractionResult, FeatureExtractor
 
     ExtractorMaker = Callable[[argparse.Namespace, Experiment], FeatureExtractor]
 
@@ -128,7 +128,7 @@ def _add_extractor(
 
 def _import_extractor(name: str) -> Any:
     """Return the class of an extractor, which has the name of its module."""
-    return getattr(import_module(f"ordinate.features.{name}"), name.capitalize())
+    return getattr(import_module(f"ordinate.tuning.features.{name}"), name.capitalize())
 
 
 def _make_extractor(
@@ -161,7 +161,7 @@ def _add_tfidf(extractors: Any) -> None:
 
 
 def _make_tfidf(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.tfidf import Tfidf
+    from ordinate.tuning.features.tfidf import Tfidf
 
     keep_all = options.max_features == "all"
     return Tfidf(
@@ -188,7 +188,7 @@ def _add_concat(extractors: Any) -> None:
 
 
 def _make_concat(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.concat import Concat
+    from ordinate.tuning.features.concat import Concat
 
     return Concat(tuple(options.parts), experiment)
 
@@ -220,7 +220,7 @@ def _add_external(extractors: Any) -> None:
 
 
 def _make_external(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
-    from ordinate.features.external import External
+    from ordinate.tuning.features.external import External
 
     return External(options.file, tuple(options.drop), experiment)
 
@@ -235,7 +235,7 @@ def _run_extraction(options: argparse.Namespace, make: "ExtractorMaker") -> int:
 
 def _extract_features(options: argparse.Namespace, make: "ExtractorMaker") -> "ExtractionResult":
     from ordinate.cli.progress import show_share
-    from ordinate.features import extract_features
+    from ordinate.tuning.features import extract_features
 
     experiment = open_experiment(options)
     built = make(options, experiment)
@@ -246,7 +246,7 @@ def _extract_features(options: argparse.Namespace, make: "ExtractorMaker") -> "E
 
 
 def _run_list(options: argparse.Namespace) -> int:
-    from ordinate.features import list_feature_sets
+    from ordinate.tuning.features import list_feature_sets
 
     write_report(options, lambda: list_feature_sets(open_experiment(options)))
     return 0

@@ -100,7 +100,7 @@ def parse_names(option: str, text: str) -> tuple[str, ...]:
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
     """Return the object that a JSON text holds, in which no key stands twice."""
     from ordinate.errors import BadStore
-    from ordinate.experiment.stored_json import refuse_duplicate_keys
+    from ordinate.tuning.experiment.stored_json import refuse_duplicate_keys
 
     try:
         found = json.loads(text, object_pairs_hook=refuse_duplicate_keys)

@@ -17,8 +17,8 @@ from ordinate.render.estimates import join_names
 from ordinate.render.text import PAGE_WIDTH, wrap_words
 
 if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
-    from ordinate.features import ExtractionResult
+    from ordinate.tuning.experiment.folder import Experiment
+    from ordinate.tuning.features import ExtractionResult
 
 EXAMPLES = """examples:
   ordinate init first
@@ -32,8 +32,8 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.experiment.data_columns import DataColumns
-    from ordinate.features.lexical import Lexical
+    from ordinate.tuning.experiment.data_columns import DataColumns
+    from ordinate.tuning.features.lexical import Lexical
 
     parser = add_command(
         commands,
@@ -70,8 +70,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Lay out the folder, and say what is in it."""
-    from ordinate.experiment.data_columns import DataColumns
-    from ordinate.experiment.new_experiment import lay_out_experiment
+    from ordinate.tuning.experiment.data_columns import DataColumns
+    from ordinate.tuning.experiment.new_experiment import lay_out_experiment
 
     made: list[ExtractionResult] = []
     notes: list[str] = []
@@ -92,7 +92,7 @@ def _extract_features(
     experiment: "Experiment", options: argparse.Namespace, notes: list[str]
 ) -> "list[ExtractionResult]":
     from ordinate.cli.progress import show_share
-    from ordinate.features import extract_default_features
+    from ordinate.tuning.features import extract_default_features
 
     with show_share("making features") as progress:
         return extract_default_features(

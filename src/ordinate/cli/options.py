@@ -22,7 +22,6 @@ from ordinate.render import (
 from ordinate.settings import Level, Resamples, Seed, Setting, list_settings
 
 if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
     from ordinate.readers.panels import PanelData
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ordinate.results.comparison_settings import ComparisonSettings
     from ordinate.scale import Scale
     from ordinate.scale.label_maps import LabelMap
+    from ordinate.tuning.experiment.folder import Experiment
 
 
 MOST_LISTED = 20  # labels in a sentence
@@ -291,7 +291,7 @@ def add_experiment_options(
     parser: argparse.ArgumentParser, *, required: bool = True, **folder: Any
 ) -> None:
     """Add the options that say where an experiment lies and what its columns are."""
-    from ordinate.experiment.data_columns import DataColumns
+    from ordinate.tuning.experiment.data_columns import DataColumns
 
     group = parser.add_argument_group("experiment")
     add_folder_option(group, required=required, **folder)
@@ -482,8 +482,8 @@ def parse_scale(options: argparse.Namespace) -> "Scale | None":
 
 def open_experiment(options: argparse.Namespace) -> "Experiment":
     """Return the experiment that the options name."""
-    from ordinate.experiment.data_columns import DataColumns
-    from ordinate.experiment.folder import Experiment
+    from ordinate.tuning.experiment.data_columns import DataColumns
+    from ordinate.tuning.experiment.folder import Experiment
 
     if options.experiment is None:
         raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")

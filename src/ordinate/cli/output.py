@@ -10,8 +10,8 @@ from typing import TextIO
 
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, hide_password, shorten
-from ordinate.experiment.layout import refuse_reserved_path
 from ordinate.render import StoreText, atomic_files, csv_records
+from ordinate.render.reserved_paths import refuse_reserved_path
 
 
 @contextmanager

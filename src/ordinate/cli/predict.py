@@ -17,9 +17,9 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.classify.batch_prediction import PredictionInput
-    from ordinate.classify.trained_model import TunedModel
-    from ordinate.experiment.folder import Experiment
+    from ordinate.tuning.classify.batch_prediction import PredictionInput
+    from ordinate.tuning.classify.trained_model import TunedModel
+    from ordinate.tuning.experiment.folder import Experiment
 
 EXAMPLES = """examples:
   ordinate predict -e study
@@ -66,8 +66,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
-    from ordinate.classify.trained_model import load_model
-    from ordinate.search.prediction_table import check_suffix
+    from ordinate.tuning.classify.trained_model import load_model
+    from ordinate.tuning.search.prediction_table import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     _check_same_scale(options, model)
     stems = _select_stems(options, experiment)
     if stems and options.output is None:
-        from ordinate.classify.batch_prediction import predict_datasets
+        from ordinate.tuning.classify.batch_prediction import predict_datasets
 
         result = predict_datasets(experiment, model, stems, force=options.force)
         show_report(options, result, sys.stdout)
@@ -97,8 +97,8 @@ def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
 
 def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment to predict; none where other data are given."""
-    from ordinate.classify.system_predictions import select_test_sets
     from ordinate.cli.output import follow_links
+    from ordinate.tuning.classify.system_predictions import select_test_sets
 
     if options.feature_folder is not None:
         return []
@@ -117,8 +117,8 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
 def _write_predictions(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> None:
-    from ordinate.classify.batch_prediction import PredictionReport, predict_items
     from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
+    from ordinate.tuning.classify.batch_prediction import PredictionReport, predict_items
 
     check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
@@ -136,7 +136,7 @@ def _write_predictions(
 def _load_items(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> "PredictionInput":
-    from ordinate.classify.batch_prediction import (
+    from ordinate.tuning.classify.batch_prediction import (
         load_data_items,
         load_experiment_items,
         load_feature_items,

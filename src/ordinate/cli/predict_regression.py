@@ -16,10 +16,10 @@ from ordinate.cli.options import (
     add_text_file_options,
     list_inputs,
 )
-from ordinate.experiment.data_columns import DataColumns
+from ordinate.tuning.experiment.data_columns import DataColumns
 
 if TYPE_CHECKING:
-    from ordinate.regress.trained_model import Predictions, RegressionModel
+    from ordinate.tuning.regress.trained_model import Predictions, RegressionModel
 
 EXAMPLES = """examples:
   ordinate predict-regression new.csv -e found -o predictions.csv
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
     from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
     from ordinate.render.estimates import format_count
-    from ordinate.search.prediction_table import check_suffix
+    from ordinate.tuning.search.prediction_table import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _predict_rows(options: argparse.Namespace) -> "tuple[RegressionModel, Predictions]":
     from ordinate.postprocess.conformal_sets import check_alpha
-    from ordinate.regress.trained_model import load_regression_model
+    from ordinate.tuning.regress.trained_model import load_regression_model
 
     if options.alpha is not None:
         check_alpha(options.alpha)

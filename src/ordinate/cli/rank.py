@@ -18,7 +18,7 @@ from ordinate.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ordinate.classify.model_ranking import ModelRanking
+    from ordinate.tuning.classify.model_ranking import ModelRanking
 
 EXAMPLES = """examples:
   ordinate rank -e study
@@ -97,8 +97,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
-    from ordinate.classify.model_ranking import rank
     from ordinate.cli.progress import show_share
+    from ordinate.tuning.classify.model_ranking import rank
 
     settings = parse_comparison_settings(options)
     with show_share("ranking") as progress:

@@ -11,8 +11,8 @@ from ordinate.cli.options import REPORT_FORMATS, add_output_options
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.search.settings import SearchSettings
-    from ordinate.search.tuning import RunOrigin
+    from ordinate.tuning.search.settings import SearchSettings
+    from ordinate.tuning.search.tuning import RunOrigin
 
 REPORT_FLAGS: dict[str, type] = {
     "dry_run": bool,
@@ -69,7 +69,7 @@ def make_origin(
     load: Sequence[str] = (),
 ) -> "RunOrigin":
     """Return the command line of a run, and a configuration file that repeats it."""
-    from ordinate.search.tuning import RunOrigin
+    from ordinate.tuning.search.tuning import RunOrigin
 
     own = settings.to_dict()
     said = {name: flags[name] for name in (*data_flags, *own) if name in flags}

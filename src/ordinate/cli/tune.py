@@ -3,7 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.classify.settings import Settings
 from ordinate.cli.flags import InputPath, StorePath, list_flag_types
 from ordinate.cli.options import (
     add_command,
@@ -18,7 +17,8 @@ from ordinate.cli.search_runs import (
     make_origin,
     merge_search_flags,
 )
-from ordinate.experiment.data_columns import DataColumns
+from ordinate.tuning.classify.settings import Settings
+from ordinate.tuning.experiment.data_columns import DataColumns
 
 if TYPE_CHECKING:
     from ordinate.results.base import Result
@@ -74,8 +74,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_tuning(options: argparse.Namespace, flags: dict[str, Any], settings: Settings) -> "Result":
-    from ordinate.classify.tuning import plan_tuning, tune_experiment
     from ordinate.cli.progress import show_stages
+    from ordinate.tuning.classify.tuning import plan_tuning, tune_experiment
 
     experiment = open_experiment(options)
     if flags.get("dry_run"):

@@ -21,13 +21,13 @@ from ordinate.cli.search_runs import (
     merge_search_flags,
 )
 from ordinate.errors import BadOption, BadOutput
-from ordinate.experiment.data_columns import DataColumns
 from ordinate.readers.columns import ItemColumns
-from ordinate.regress.settings import Settings
+from ordinate.tuning.experiment.data_columns import DataColumns
+from ordinate.tuning.regress.settings import Settings
 
 if TYPE_CHECKING:
-    from ordinate.regress.table import Table
     from ordinate.results.base import Result
+    from ordinate.tuning.regress.table import Table
 
 EXAMPLES = """examples:
   cp "$(python -m ordinate.examples densities)" densities.csv
@@ -123,7 +123,7 @@ def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
     """Return the flags with the hyperparameters that an earlier search found."""
     if "params_of" not in flags:
         return flags
-    from ordinate.search.analysis import read_tuned_params
+    from ordinate.tuning.search.analysis import read_tuned_params
 
     found = read_tuned_params(Path(flags["params_of"]))
     named = flags.get("models", list(found))
@@ -139,7 +139,7 @@ def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
 def _check_folder(folder: str, data: str) -> None:
     """Refuse a folder that is none, or would bury the data."""
     from ordinate.cli.output import follow_links
-    from ordinate.experiment.layout import RESERVED, refuse_reserved_path
+    from ordinate.render.reserved_paths import RESERVED, refuse_reserved_path
 
     root = follow_links(folder)
     if root.is_file():
@@ -155,7 +155,7 @@ def _check_folder(folder: str, data: str) -> None:
 
 def _run_tuning(flags: dict[str, Any], settings: Settings) -> "Result":
     from ordinate.cli.progress import show_stages
-    from ordinate.regress.tuning import COLUMNS, plan_table, tune_table
+    from ordinate.tuning.regress.tuning import COLUMNS, plan_table, tune_table
 
     table, root, unit = _load_table(flags), flags["experiment"], flags.get("unit")
     if flags.get("dry_run"):
@@ -172,7 +172,7 @@ def _run_tuning(flags: dict[str, Any], settings: Settings) -> "Result":
 
 
 def _load_table(flags: dict[str, Any]) -> "Table":
-    from ordinate.regress.table import load_table
+    from ordinate.tuning.regress.table import load_table
 
     return load_table(
         str(flags["data"]),

@@ -20,16 +20,16 @@ from ordinate.integrations.sklearn.metric_functions import (
     quadratic_kappa,
     rps,
 )
+from ordinate.integrations.sklearn.ordinal_regression import (
+    FrankHallClassifier,
+    OrdinalThresholdClassifier,
+)
 from ordinate.integrations.sklearn.scoring import OrdinalScorer, scorer, scorers
 from ordinate.integrations.sklearn.tuned_classifiers import (
     ConformalClassifierCV,
     CutPointClassifierCV,
     MetricTunedClassifierCV,
     RecalibratedClassifierCV,
-)
-from ordinate.models.classifiers.ordinal_regression import (
-    FrankHallClassifier,
-    OrdinalThresholdClassifier,
 )
 
 __all__ = [
