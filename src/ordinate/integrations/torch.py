@@ -162,7 +162,8 @@ class OrdinalMetric(_SummaryMetric[ConfusionMatrix]):
         if self.first_label or torch.iinfo(labels.dtype).max < size:
             labels = labels.long() - self.first_label
         lowest = max(torch.iinfo(labels.dtype).min, -1)
-        return labels.clamp(lowest, size - 1).remainder_(size)
+        located = labels.clamp(lowest, size - 1).remainder_(size)
+        return located.int() if located.dtype == torch.int64 else located  # half the memory
 
     def _encode_labels(self, labels: Tensor) -> IntegerCodes:
         """Return the codes 0 to K - 1, and K for what is off the scale."""
