@@ -14,7 +14,7 @@ import ordinate
 
 SLOW = pytest.mark.slow
 HEAVY = {"many levels", "searches"}  # very many cells, and models that are fitted
-TOGETHER = ("searches", "replication")
+TOGETHER = ("searches",)
 REPORTS = [
     pytest.param(name, marks=SLOW if name in HEAVY else ())
     for name in (*MAKERS, *FURTHER_REPORTS, *TOGETHER)

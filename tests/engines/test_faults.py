@@ -175,7 +175,6 @@ def check_refused(tmp_path, url, query, reason):
     for command, more in (
         ("evaluate", ("--predicted", "guess")),
         ("compare", ("--systems", "guess,rival")),
-        ("count", ("--predicted", "guess")),
     ):
         for output in (tmp_path / "new.json", old):
             ran = run(command, *sql, *more, "-o", output, "--force")

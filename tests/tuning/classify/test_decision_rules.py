@@ -378,7 +378,7 @@ STORED_ODDS = {
         ("scaling", 1.0, "'scaling' of a calibration takes 2 x 4"),
         ("decode", "evil", "decode 'evil' is not known"),
         ("decode", ["metric"], "is not known"),
-        ("positions", [0, 1, 2], "cannot be read: .*4 finite"),
+        ("positions", [0, 1, 2], "cannot be read: .*4 numbers"),
         ("positions", [3, 2, 1, 0], "cannot be read"),
         ("positions", 5, "cannot be read"),
         ("scale", None, "cannot be read"),
