@@ -18,7 +18,7 @@ LABELS = np.array(LEVELS)[CODES]
 @pytest.mark.parametrize(("metric", "best"), [("cem_ord", np.argmax), ("mae", np.argmin)])
 @pytest.mark.parametrize("names", [LEVELS, None], ids=["ordered", "sorted"])
 def test_catboost_keeps_the_best_iteration_of_the_metric(tmp_path, metric, best, names):
-    classes = None if names else sorted(LEVELS)
+    classes = "scale" if names else sorted(LEVELS)
     model = catboost.CatBoostClassifier(
         iterations=8,
         loss_function="MultiClass",
