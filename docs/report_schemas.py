@@ -442,11 +442,6 @@ REGRESSION = task("regression") | {
     # What was asked for besides:
     "residuals? comparison? shifted? levels?": OPEN_RECORD,
 }
-READING = {
-    "options": OPEN_RECORD,
-    "deviation deviation_rows_exchanged": MEASURED,
-    "first_in_columns ahead_of_flat_in_columns": COUNT,
-}
 REPORTS: dict[str, Parts] = {
     "Evaluation": EVALUATION,
     "CaseAverages": task("case averages") | CASE_AVERAGES | {"source": shared("origin")},

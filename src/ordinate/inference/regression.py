@@ -48,6 +48,7 @@ SQUARED_METRICS = {  # made of squared errors, whose mean may hang on a single i
     "nrmse",
     "skill",
 }
+WITHIN_LARGEST_ERROR = SQUARED_METRICS | {"mae"}  # no bound of theirs asks for a larger one
 MOST_RESAMPLED_ITEMS, MOST_RESAMPLED_PARTS = 100_000, 20  # without being asked: a second
 
 
@@ -148,7 +149,7 @@ def _open_beyond_sample(metric: Metric, moments: Moments, found: Estimate) -> Es
     A bound of RMSE or MAE above the largest error says nothing that the sample could say, nor does
     what follows from it for R², skill and their like.
     """
-    if found.method is None or metric.name not in {*SQUARED_METRICS, "mae"}:
+    if found.method is None or metric.name not in WITHIN_LARGEST_ERROR:
         return found
     worst = float(metric(_enlarge_errors(moments)))
     side = "high" if metric.direction == "minimize" else "low"
