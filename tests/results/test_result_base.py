@@ -20,6 +20,7 @@ from ordinate.errors import BadOption, BadOutput, MissingExtra
 from ordinate.render import FORMATS_BY_SUFFIX, PROVENANCE, find_terminal_width, render, svg
 from ordinate.render.document import format_cell
 from ordinate.render.frames import make_frame
+from ordinate.render.tables import to_plain
 from ordinate.render.text import measure_width
 from ordinate.results import Evaluation
 from ordinate.results.base import (
@@ -28,7 +29,6 @@ from ordinate.results.base import (
     align_columns,
     split_by_part,
     to_json_label,
-    to_plain,
 )
 
 SOURCE = Path(ordinate.__file__).parent

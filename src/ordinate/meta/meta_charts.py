@@ -12,7 +12,7 @@ from ordinate.meta.properties import PROPERTIES
 from ordinate.metrics.known_properties import VERDICT_NAMES, format_counterexample
 from ordinate.render.charts import Axis, Cell, Chart, Panel
 from ordinate.render.estimates import format_value_with_interval
-from ordinate.results.forest_plots import MOST_ROWS, ForestPlot, ForestRow
+from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 
 if TYPE_CHECKING:
     from ordinate.meta.meta_result import MetaEvaluation, MetricEvaluation

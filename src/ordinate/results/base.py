@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, Self, TypeVar, final
@@ -18,7 +18,7 @@ from ordinate.errors import (
     shorten,
     suggest_names,
 )
-from ordinate.inference.estimates import Estimate, to_json_number
+from ordinate.inference.estimates import Estimate
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     Document,
@@ -35,6 +35,7 @@ from ordinate.render.atomic_files import (
 )
 from ordinate.render.charts import Chart
 from ordinate.render.frames import make_frame
+from ordinate.render.tables import Table, to_plain
 
 if TYPE_CHECKING:
     from ordinate.render.matplotlib_charts import Display
@@ -95,9 +96,13 @@ class Result(ABC):
     def document(self) -> Document:
         """Return the report for people."""
 
-    @abstractmethod
+    def tables(self) -> Iterable[Table]:
+        """Return the tables of the result; the first is what CSV has."""
+        return ()
+
     def rows(self) -> list[Record]:
         """Return the flat records that CSV has."""
+        return next(iter(self.tables())).rows()
 
     @abstractmethod
     def to_dict(self) -> Record:
@@ -105,7 +110,11 @@ class Result(ABC):
 
     def list_tables(self) -> dict[str, list[Record]]:
         """Return flat records by the name of their table."""
-        return {self.table_name: self.rows()}
+        return {x.name: x.rows() for x in self.tables()} or {self.table_name: self.rows()}
+
+    def get_table(self, name: str) -> Table:
+        """Return a table by its name."""
+        return next(table for table in self.tables() if table.name == name)
 
     def make_charts(self) -> Iterable[Chart]:
         """Return the views of the result, best made one by one, as they are asked for."""
@@ -306,27 +315,6 @@ def to_json_label(label: Hashable) -> str | int | float | bool:
     """Return a label that JSON knows: itself, or its text."""
     label = label.item() if isinstance(label, np.generic) else label
     return label if isinstance(label, (str, int, float)) else str(label)
-
-
-def to_plain(value: Any) -> Any:
-    """Return a value as JSON knows it, however deep it is; nan and the infinities are None.
-
-    >>> to_plain({"low": float("nan"), "at": (1, 2.5)})
-    {'low': None, 'at': [1, 2.5]}
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return to_json_number(value)
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {x.name: to_plain(getattr(value, x.name)) for x in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: to_plain(x) for name, x in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(x) for x in value]
-    return value
 
 
 class Serializable:

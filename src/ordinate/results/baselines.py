@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ordinate.errors import NotApplicable
 from ordinate.inference.confidence_intervals import group_alike_matrices
 from ordinate.metrics import Metric
-from ordinate.results.base import Record, to_json_label, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record, to_json_label
 from ordinate.summaries import ConfusionMatrix
 
 BLOCK_SIZE = 1 << 18  # cells of matrices that all metrics share

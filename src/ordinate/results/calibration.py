@@ -35,6 +35,7 @@ from ordinate.render.estimates import (
     format_percent,
     join_names,
 )
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -48,7 +49,6 @@ from ordinate.results.base import (
     Result,
     record_call,
     to_json_label,
-    to_plain,
 )
 from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
 from ordinate.scale import Scale, resolve_scale

@@ -18,7 +18,8 @@ from ordinate.metrics.corp import CORP_TERMS
 from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_p_value, format_percent
-from ordinate.results.base import Record, to_json_label, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record, to_json_label
 from ordinate.summaries.reliability import CURVE_BINS, Reliability
 
 READ_AT = (0.1, 0.25, 0.5, 0.75, 0.9)  # forecasts at which a table shows the curves

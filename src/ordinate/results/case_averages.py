@@ -20,6 +20,7 @@ from ordinate.inference.case_averages import (
 from ordinate.metrics import Metric
 from ordinate.render import Document
 from ordinate.render.charts import Chart
+from ordinate.render.tables import to_plain
 from ordinate.results.base import (
     SCHEMA,
     Origin,
@@ -28,7 +29,6 @@ from ordinate.results.base import (
     name_subgroups,
     record_call,
     to_json_label,
-    to_plain,
 )
 from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.scale import Scale

@@ -8,8 +8,8 @@ from ordinate.inference import Estimate
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.render.charts import Axis, Chart
 from ordinate.render.estimates import format_count
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.base import BETTER_VALUES
-from ordinate.results.forest_plots import ForestPlot, ForestRow
 
 if TYPE_CHECKING:
     from ordinate.results.case_averages import CaseAverages, CaseScore

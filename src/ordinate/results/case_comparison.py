@@ -16,7 +16,8 @@ from ordinate.inference.case_differences import (
 )
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.metrics import Metric
-from ordinate.results.base import Record, to_json_label, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record, to_json_label
 from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.results.joint_comparison import CASES, JointComparison
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder

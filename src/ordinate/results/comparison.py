@@ -20,6 +20,7 @@ from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document
 from ordinate.render.charts import Chart
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     MetricSelection,
     ScaleDeclaration,
@@ -37,7 +38,6 @@ from ordinate.results.base import (
     align_columns,
     record_call,
     to_json_label,
-    to_plain,
 )
 from ordinate.results.case_averages import CASES_ARE_CLUSTERS, Cases
 from ordinate.results.case_comparison import CaseComparison

@@ -10,9 +10,9 @@ from ordinate.metrics import Metric
 from ordinate.render.charts import Axis, Cell, Chart, Line, Mark, Panel, Point, Text
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_p_value, format_percent, join_names
+from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.evaluation_charts import CHANCE, CONSTANT
-from ordinate.results.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 from ordinate.results.joint_comparison import PairDifference
 from ordinate.results.leaderboard import Leaderboard, Standing
 from ordinate.results.metric_strips import SYSTEM

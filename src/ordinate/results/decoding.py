@@ -1,41 +1,42 @@
 """Decoding: decoded levels beside argmax, what they gain on a metric, and what they cost."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
-from ordinate.render.charts import Chart
-from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.charts import Axis, Bar, Chart, Panel
+from ordinate.render.document import format_cell
 from ordinate.render.estimates import (
     format_count,
-    format_headline,
-    format_interval_head,
     format_percent,
+    format_value_with_interval,
     join_names,
 )
+from ordinate.render.tables import BOUNDED, NAME, Column, Table
 from ordinate.results.base import (
     BETTER_VALUES,
     SCHEMA,
     Record,
     Result,
-    Serializable,
     to_json_label,
-    to_plain,
 )
 from ordinate.results.comparison import Comparison
 from ordinate.results.leaderboard import Leaderboard
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.scale import Scale
 
 __all__ = ["Decoding"]
 
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
+MOST_LEVELS = 60  # whose bars can be seen
 MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
 VERDICT_WORDS = {
     "better": "significantly better",
@@ -62,35 +63,37 @@ NEAR_ZERO_NOTE = (
 
 
 @dataclass(frozen=True)
-class DecodingDifference(Serializable):
+class DecodingDifference:
     """Both values of a metric, decoded minus argmax with its interval, and the verdict on decoded.
 
     Where 0 is best, the difference is that of the distances from 0.
     """
 
+    metric: str
+    better: str  # which values are
     argmax: float
     decoded: float
-    difference: float
-    low: float = math.nan
-    high: float = math.nan
+    difference: Estimate
     p: float = math.nan
     verdict: str | None = None
 
 
 def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
     """Return decoded minus argmax of a board of the two."""
-    values = [board.get_standing(name).estimate.value for name in (ARGMAX, DECODED)]
-    argmax, decoded = values
+    argmax, decoded = (board.get_standing(name).estimate.value for name in (ARGMAX, DECODED))
+    name, better = board.metric.expression, BETTER_VALUES[board.metric.direction]
     if not board.pairs:
-        first, second = map(float, board.metric.size(np.array(values)))
-        return DecodingDifference(argmax, decoded, second - first)
+        first, second = map(float, board.metric.size(np.array([argmax, decoded])))
+        return DecodingDifference(
+            name, better, argmax, decoded, make_point_estimate(second - first)
+        )
     (pair,) = board.pairs
     if pair.first == DECODED:
-        difference, verdict = (pair.difference, pair.low, pair.high), pair.verdict
+        gap, verdict = Estimate(pair.difference, pair.low, pair.high, None), pair.verdict
     else:
-        difference = (-pair.difference, -pair.high, -pair.low)
+        gap = Estimate(-pair.difference, -pair.high, -pair.low, None)
         verdict = MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
-    return DecodingDifference(argmax, decoded, *difference, pair.p, verdict)
+    return DecodingDifference(name, better, argmax, decoded, gap, pair.p, verdict)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -128,16 +131,48 @@ class Decoding(Result):
 
     def make_charts(self) -> Iterable[Chart]:
         """Return both decision rules on each metric, and how often they give each level."""
-        from ordinate.results.decoding_charts import chart_decoding  # noqa: PLC0415 - start-up: a pipe shows none
+        shares = self.compute_level_shares()
+        return [*self._chart_gains(), *chart_level_shares(self.scale.names, shares)]
 
-        return chart_decoding(self)
+    def _chart_gains(self) -> list[Chart]:
+        """Return each metric of both decision rules, on an axis of its own."""
+        if self.comparison is None:
+            return []
+        strips = [
+            MetricStrip(
+                board.metric,
+                board.get_standing(DECODED).estimate,
+                {ARGMAX: board.get_standing(ARGMAX).estimate},
+            )
+            for board in self.comparison.leaderboards.values()
+        ]
+        level = self.comparison.settings.level
+        return MetricStrips(strips, level, DECODED, in_rows=True).make_charts(
+            f"Each metric of the levels decoded for {self.metric} and of the most probable ones, "
+            "with confidence intervals, on an axis of its own.",
+            "decoding",
+            "Decoded levels beside argmax",
+        )
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric; without gold, one that says what was decoded."""
-        head = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
-        differences = self.differences.items()
-        records = [head | {"metric": name} | gap.to_dict() for name, gap in differences]
-        return records or [head]
+    def tables(self) -> Iterable[Table]:
+        """Return what decoding changes by metric; without gold, what was decoded."""
+        common = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
+        compared = self.comparison
+        if compared is None:
+            yield Table("metrics", "", (), [None], common=common)
+            return
+        columns = (
+            Column("metric", kind=NAME),
+            Column("better", kind=NAME, stored=False, optional=True),
+            Column(ARGMAX),
+            Column(DECODED),
+            Column("difference", kind=BOUNDED),
+            Column("p", shown=False),
+            Column("verdict", "decoded is"),
+        )
+        title = f"Argmax and decoded on {compared.panel.n:,} rows with gold of {self.scored_on}"
+        records = list(self.differences.values())
+        yield Table("metrics", title, columns, records, compared.settings.level, common=common)
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None: what `--format json` writes."""
@@ -155,7 +190,7 @@ class Decoding(Result):
             "levels": {name: counts.tolist() for name, counts in self._counts().items()},
             "scored": 0 if compared is None else compared.panel.n,
             "level": None if compared is None else compared.settings.level,
-            "metrics": to_plain(self.differences),
+            "metrics": {} if compared is None else self.get_table("metrics").nest("metric"),
             "source": {
                 "file": self.source,
                 "fitted_on": self.fitted_on,
@@ -174,9 +209,10 @@ class Decoding(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
+        grids = [] if self.comparison is None else self.get_table("metrics").grids()
         return Document(
             f"{format_count(len(self.decoded), 'row')} decoded for {self.metric} on {self.scale}",
-            (*self._make_comparison_grids(), self._levels()),
+            (*grids, self._levels()),
             verdict=f"{self._state_gain()} {self._state_changes()}",
             notes=(*self._explain_differences(), self._describe_method(), *self.notes),
         )
@@ -186,8 +222,8 @@ class Decoding(Result):
         if self.comparison is None:
             return "No row has a gold level: nothing can be said of what decoding gains or costs."
         name, gap = next(iter(self.differences.items()))
-        interval, level = format_interval(gap.low, gap.high), self.comparison.settings.level
-        apart = f"difference {format_headline(format_cell(gap.difference), interval, level)}"
+        level = self.comparison.settings.level
+        apart = f"difference {format_value_with_interval(gap.difference, level)}"
         return (
             f"Decoding gives {name} {format_cell(gap.decoded)}, argmax {format_cell(gap.argmax)}: "
             f"{VERDICT_WORDS.get(gap.verdict or '', 'not tested')}, {apart}."
@@ -205,20 +241,6 @@ class Decoding(Result):
         fitted = f" Fitted on {self.fitted_on}." if self.fitted_on else ""
         expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
         return f"Read from {self.source}.{fitted} {METHOD_TEXTS[self.decoder.method_]}{expected}."
-
-    def _make_comparison_grids(self) -> list[Grid]:
-        if self.comparison is None:
-            return []
-        level = self.comparison.settings.level
-        header = ("metric", "better", ARGMAX, DECODED, "difference", format_interval_head(level))
-        rows: list[tuple[Cell, ...]] = []
-        for name, gap in self.differences.items():
-            better = BETTER_VALUES[self.comparison.leaderboards[name].metric.direction]
-            values = (gap.argmax, gap.decoded, gap.difference, format_interval(gap.low, gap.high))
-            rows.append((name, better, *values, gap.verdict))
-        title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
-        title += f" of {self.scored_on}"
-        return [Grid(title, (*header, "decoded is"), tuple(rows), left=2, optional=("better",))]
 
     def _counts(self) -> dict[str, Levels]:
         size = len(self.scale)
@@ -245,3 +267,35 @@ class Decoding(Result):
         )
         title = f"How often each level is given, in {self.source}"
         return Grid(title, ("level", *shares), rows)
+
+
+def chart_level_shares(
+    names: Sequence[str], shares: Mapping[str, Iterable[float]], *, variant: str = ""
+) -> list[Chart]:
+    """Return the share of each level, in a panel for each way of giving it."""
+    if len(names) > MOST_LEVELS:
+        return []
+    panels = tuple(
+        Panel(
+            tuple(
+                Bar(float(share), level, detail=f"{level}, {way}: {format_percent(float(share))}")
+                for level, share in zip(names, column, strict=True)
+            ),
+            way,
+            name=way,
+        )
+        for way, column in shares.items()
+    )
+    return [
+        Chart(
+            "level_shares",
+            "How often each level is given",
+            "The share of the rows that are given each level; levels lowest first.",
+            Axis("share", low=0.0),
+            Axis("level", "ordered", tuple(names)),
+            panels,
+            columns=min(len(panels), 3),
+            variant=variant,
+            varies_by="data set",
+        )
+    ]

@@ -21,6 +21,7 @@ from ordinate.render.estimates import (
     format_number,
     format_percent,
 )
+from ordinate.render.tables import to_plain
 from ordinate.results.base import (
     SCHEMA,
     Record,
@@ -28,7 +29,6 @@ from ordinate.results.base import (
     Serializable,
     record_call,
     to_flat_record,
-    to_plain,
 )
 from ordinate.results.regression import RegressionEvaluation
 from ordinate.summaries.regression import Moments

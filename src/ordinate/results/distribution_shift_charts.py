@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ordinate.render.charts import Axis, Bar, Chart, Panel
 from ordinate.render.estimates import format_number, format_percent, format_value_with_interval
-from ordinate.results.forest_plots import MOST_ROWS
+from ordinate.render.forest_plots import MOST_ROWS
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
 
 if TYPE_CHECKING:

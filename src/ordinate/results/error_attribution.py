@@ -8,7 +8,8 @@ import numpy as np
 
 from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
-from ordinate.results.base import Record, to_json_label, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record, to_json_label
 from ordinate.results.baselines import BLOCK_SIZE
 from ordinate.summaries import ConfusionMatrix
 

@@ -25,6 +25,7 @@ from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import LazyTable
 from ordinate.render import Document
 from ordinate.render.charts import Chart
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -46,7 +47,6 @@ from ordinate.results.base import (
     record_call,
     to_flat_record,
     to_json_label,
-    to_plain,
 )
 from ordinate.results.case_averages import (
     CASES_ARE_CLUSTERS,

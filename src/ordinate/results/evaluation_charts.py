@@ -16,8 +16,8 @@ from ordinate.render.estimates import (
     format_value_with_interval,
     format_weight,
 )
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.error_attribution import attribute_errors
-from ordinate.results.forest_plots import ForestPlot, ForestRow
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from ordinate.inference.system_differences import (
 )
 from ordinate.metrics import Metric
 from ordinate.render.estimates import format_percent
-from ordinate.results.base import Record, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.results.joint_comparison import (

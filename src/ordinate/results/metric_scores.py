@@ -15,7 +15,8 @@ from ordinate.inference.constant_tests import ConstantTest, decide_for_labels
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.results.base import Record, to_plain
+from ordinate.render.tables import to_plain
+from ordinate.results.base import Record
 from ordinate.results.baselines import Baselines, measure_baselines
 from ordinate.summaries import ConfusionMatrix
 

@@ -16,13 +16,14 @@ from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_headline, format_interval_head
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
     ScaleDeclaration,
     resolve_intervals,
 )
-from ordinate.results.base import BETTER_VALUES, Record, Result, record_call, to_plain
+from ordinate.results.base import BETTER_VALUES, Record, Result, record_call
 from ordinate.results.calibration import (
     Calibration,
     ProbabilityScore,

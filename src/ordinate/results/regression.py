@@ -30,6 +30,7 @@ from ordinate.readers.regression import RegressionData, sum_table
 from ordinate.readers.tables import LazyTable
 from ordinate.render import Block, Document
 from ordinate.render.charts import Chart
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -47,7 +48,6 @@ from ordinate.results.base import (
     record_call,
     split_by_part,
     to_flat_record,
-    to_plain,
 )
 from ordinate.results.given_columns import take_columns
 from ordinate.results.regression_items import (

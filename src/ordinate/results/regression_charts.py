@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ordinate.metrics import find_metric
 from ordinate.render.charts import Axis, Chart, Line, Mark, Panel
 from ordinate.render.estimates import format_count, format_number, format_with_unit
-from ordinate.results.forest_plots import ForestPlot, ForestRow
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.results.regression_text import get_interval_unit
 from ordinate.summaries.prediction_intervals import PredictionIntervals

@@ -31,6 +31,7 @@ from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.render import Document
 from ordinate.render.charts import Chart
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -45,7 +46,6 @@ from ordinate.results.base import (
     Result,
     align_columns,
     to_flat_record,
-    to_plain,
 )
 from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.results.regression import get_metric_unit

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from ordinate.metrics import Metric
 from ordinate.render.charts import Axis, Chart
 from ordinate.render.estimates import format_number
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.base import BETTER_VALUES
 from ordinate.results.comparison_charts import PairChart
-from ordinate.results.forest_plots import ForestPlot, ForestRow
 from ordinate.results.joint_comparison import PairDifference
 from ordinate.results.regression import get_metric_unit
 

@@ -18,8 +18,9 @@ from ordinate.metrics import find_metric
 from ordinate.render import Document
 from ordinate.render.charts import Chart
 from ordinate.render.estimates import format_number
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import IntervalOption, resolve_intervals
-from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
+from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part
 from ordinate.results.residuals_text import describe_residuals
 from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
 from ordinate.summaries.regression import Moments

@@ -12,7 +12,7 @@ from ordinate.render.estimates import (
     format_value_with_interval,
     format_with_unit,
 )
-from ordinate.results.forest_plots import MOST_ROWS, ForestPlot, ForestRow
+from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 from ordinate.results.regression_charts import LARGEST, MEAN, make_predicted_chart
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import format_count, format_interval_head, join_names
+from ordinate.render.tables import to_plain
 from ordinate.results.arguments import ScaleDeclaration, count_panel
-from ordinate.results.base import SCHEMA, Origin, Record, Result, record_call, to_plain
+from ordinate.results.base import SCHEMA, Origin, Record, Result, record_call
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy

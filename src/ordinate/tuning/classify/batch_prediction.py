@@ -18,8 +18,9 @@ from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
 from ordinate.render.model_names import shorten_model_names
+from ordinate.render.tables import to_plain
 from ordinate.results import Evaluation, evaluate
-from ordinate.results.base import SCHEMA, Result, to_json_label, to_plain
+from ordinate.results.base import SCHEMA, Result, to_json_label
 from ordinate.results.report_parts import ReportPart
 from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE
 from ordinate.tuning.classify.decision_rules import RULE_TITLES
@@ -295,7 +296,7 @@ class PredictionReport(Result):
 
     def make_charts(self) -> Iterable[Chart]:
         """Return how often each level is predicted, for each data set and decision rule."""
-        from ordinate.results.level_shares_charts import chart_level_shares  # noqa: PLC0415 - start-up: a pipe shows none
+        from ordinate.results.decoding import chart_level_shares  # noqa: PLC0415 - start-up: a pipe shows none
 
         return [
             chart

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ordinate.inference import Estimate
 from ordinate.render.charts import Axis, Bar, Chart, Line, Panel, Point
 from ordinate.render.estimates import format_count, format_number, format_percent, format_with_unit
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.base import BETTER_VALUES
-from ordinate.results.forest_plots import ForestPlot, ForestRow
 from ordinate.tuning.search.analysis import SearchAnalysis, collect_curves
 
 if TYPE_CHECKING:
