@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
+from each_case import each_case
 
 from ordinate.scale import Scale
 from ordinate.scale.encoding import CHUNK, encode_labels
@@ -294,8 +294,6 @@ NUMBERS_WITH_MISSING = {
     "only __arrow_c_stream__": lambda x: OnlyStream(lambda: split(x, arrow_of("int64"))),
 }  # fmt: skip
 
-every_text_column = pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
-every_number_column = pytest.mark.parametrize("make", NUMBERS.values(), ids=NUMBERS)
-every_number_column_with_missing = pytest.mark.parametrize(
-    "make", NUMBERS_WITH_MISSING.values(), ids=NUMBERS_WITH_MISSING
-)
+every_text_column = each_case("make", TEXTS)
+every_number_column = each_case("make", NUMBERS)
+every_number_column_with_missing = each_case("make", NUMBERS_WITH_MISSING)

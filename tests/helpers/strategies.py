@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from each_case import each_case
 from hypothesis import strategies as st
 
 from ordinate.metrics import find_metric, list_metrics
@@ -37,6 +38,7 @@ EXPRESSIONS = [
 ]
 METRICS = [find_metric(expression) for expression in EXPRESSIONS]
 NAMES = [metric.expression for metric in METRICS]
+every_metric = each_case("metric", dict(zip(NAMES, METRICS, strict=True)))
 
 
 def scale_of(size: int, positions: "list[float] | None" = None) -> Scale:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from each_case import each_case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -24,16 +25,16 @@ from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
-SEVERAL = [
-    confusion([[2, 1, 0], [4, 21, 3], [1, 5, 23]]),
-    confusion(sample(5, 200, seed=5)),
-    confusion(sample(4, 333, seed=9, noise=1.6), [0.0, 1.0, 2.7, 5.1]),
-    confusion([[40, 3], [7, 19]]),
-    confusion([[0, 0, 0], [5, 8, 1], [2, 0, 9]]),  # a level that gold lacks
-]
-ids = ["K = 3", "K = 5", "uneven", "K = 2", "a level without gold"]
-every_table = pytest.mark.parametrize("table", SEVERAL, ids=ids)
-SMOOTH = [m for m in list_metrics() if m.smooth and not m.required]
+SEVERAL = {
+    "K = 3": confusion([[2, 1, 0], [4, 21, 3], [1, 5, 23]]),
+    "K = 5": confusion(sample(5, 200, seed=5)),
+    "uneven": confusion(sample(4, 333, seed=9, noise=1.6), [0.0, 1.0, 2.7, 5.1]),
+    "K = 2": confusion([[40, 3], [7, 19]]),
+    "a level without gold": confusion([[0, 0, 0], [5, 8, 1], [2, 0, 9]]),
+}
+every_table = each_case("table", SEVERAL)
+SMOOTH = {m.name: m for m in list_metrics() if m.smooth and not m.required}
+every_smooth_metric = each_case("metric", SMOOTH)
 
 
 def error_of(metric, table, *, stratified=False):
@@ -111,7 +112,7 @@ def test_influence_is_the_derivative(table, name):
     assert found[:, :-1] == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+@every_smooth_metric
 @every_table
 def test_items_have_no_influence_on_average(table, metric):
     if not math.isnan(metric(table)):
@@ -119,7 +120,7 @@ def test_items_have_no_influence_on_average(table, metric):
         assert mean == pytest.approx(0, abs=1e-7)
 
 
-@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+@every_smooth_metric
 def test_influence_foretells_one_item_more(metric):
     """In a table of 10,000 items the first-order change is nearly the whole change."""
     table = confusion(sample(4, 10_000, seed=3, noise=1.3))
@@ -157,7 +158,7 @@ def test_influence_in_many_blocks_is_that_in_one():
     assert np.array_equal(blocks, whole)
 
 
-@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+@every_smooth_metric
 def test_influence_in_a_batch_is_that_of_each_matrix(metric):
     """Cells that are empty in some matrices, and a block that holds but a part of the cells."""
     tables = [confusion(sample(4, n, seed=n, noise=1.0)) for n in (30, 60, 500)]
@@ -250,7 +251,7 @@ def test_the_stratified_variance_adds_up_the_variances_within_gold_levels(table,
 
 
 @every_table
-@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+@every_smooth_metric
 def test_stratified_errors_are_never_larger(table, metric):
     if not math.isnan(metric(table)):
         plain, kept = error_of(metric, table), error_of(metric, table, stratified=True)
@@ -259,14 +260,14 @@ def test_stratified_errors_are_never_larger(table, metric):
 
 def test_gold_level_means_have_the_same_error_stratified():
     """The mean recall moves only with predictions given gold, to first order."""
-    table = SEVERAL[1]
+    table = SEVERAL["K = 5"]
     plain = error_of(find_metric("macro_accuracy"), table)
     assert error_of(find_metric("macro_accuracy"), table, stratified=True) == pytest.approx(
         plain, rel=1e-6
     )
 
 
-@pytest.mark.parametrize("metric", SMOOTH, ids=[m.name for m in SMOOTH])
+@every_smooth_metric
 @every_table
 def test_four_times_the_items_halve_the_error(table, metric):
     if metric.needs_integer_counts or math.isnan(metric(table)):
@@ -276,7 +277,7 @@ def test_four_times_the_items_halve_the_error(table, metric):
 
 
 def test_one_percent_more_weight_for_every_item_changes_no_error():
-    table = SEVERAL[1]
+    table = SEVERAL["K = 5"]
     gold, predicted = spelled(table)
     scaled = ConfusionMatrix.of(labels(gold), labels(predicted), table.scale, [1.01] * len(gold))
     for name in TEN:
@@ -474,7 +475,7 @@ def test_delta_estimates_are_limits_of_naive_errors(table):
 
 
 def test_stratified_estimates_use_the_stratified_error():
-    table = SEVERAL[1]
+    table = SEVERAL["K = 5"]
     gold, predicted = spelled(table)
     gaps = np.abs(gold - predicted)
     parts = [(gold == level).sum() * gaps[gold == level].var() for level in np.unique(gold)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from interval_cases import QUICK, TABLE
 from oracles import TEN, confusion, sample, usual
-from strategies import METRICS, scale_of
+from strategies import METRICS, every_metric, scale_of
 
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
@@ -404,7 +404,7 @@ def test_methods_that_were_asked_for_are_the_methods_that_are_used(name):
         )
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
+@every_metric
 def test_plain_counts_get_the_method_of_the_rules(metric):
     """Of a table without rare levels, which resamples move."""
     table = confusion([[20, 6, 2], [5, 31, 9], [3, 7, 26]])

@@ -12,7 +12,7 @@ from oracles import confusion, labels, usual
 from scipy import stats
 from small_sample_cases import MEANS, RECALLS, WORSTS, cost_of, silent_tables
 from statsmodels.stats.proportion import proportion_confint
-from strategies import METRICS, scale_of, tables
+from strategies import METRICS, every_metric, scale_of, tables
 
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.distributions import student_quantile
@@ -235,7 +235,7 @@ SAME = {"every resample gives the same value", "it has no standard error here"}
 
 
 @pytest.mark.parametrize("gold", [[20, 30, 25], [1, 1, 1], [3, 0, 400], [1000, 1000, 1000]])
-@pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
+@every_metric
 def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metric, gold):
     table = confusion(np.diag(gold))
     found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=300))[metric.expression]

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from each_case import each_case
 from frozen_irrcac import DIGITS, IRRCAC
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 from naive import NAIVE
-from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
+from strategies import METRICS, counts, every_metric, items_of, same, scale_of, scales, tables
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.metrics import find_metric, list_metrics
@@ -23,7 +24,7 @@ def test_every_metric_has_a_naive_definition():
     assert {metric.name for metric in list_metrics()} == set(NAIVE)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 @given(table=tables(max_levels=4, largest=3))
 @examples(40)
 def test_a_metric_equals_its_definition_over_items(metric, table):
@@ -41,21 +42,21 @@ def check_sample(metric, size, gold, predicted):
     assert same(float(value), naive), (value, naive)
 
 
-@pytest.mark.parametrize("metric", [m for m in METRICS if m.family != PATHS])
+@each_case("metric", {m.expression: m for m in METRICS if m.family != PATHS})
 def test_a_metric_on_a_fine_scale_equals_its_definition_over_items(metric):
     rng = np.random.default_rng(1)
     gold = rng.integers(5, 50, 25)
     check_sample(metric, 60, gold, np.clip(gold + rng.integers(-9, 10, 25), 0, 59))
 
 
-@pytest.mark.parametrize("metric", [m for m in METRICS if m.family == PATHS])
+@each_case("metric", {m.expression: m for m in METRICS if m.family == PATHS})
 @pytest.mark.parametrize("seed", range(8))
 def test_paths_through_empty_levels_are_those_of_the_definition(metric, seed):
     rng = np.random.default_rng(seed)
     check_sample(metric, 6, *rng.integers(0, 6, (2, 2 + seed)))
 
 
-@pytest.mark.parametrize("metric", TAKING, ids=[m.expression for m in TAKING])
+@each_case("metric", {m.expression: m for m in TAKING})
 @given(scale=scales(max_levels=4), data=st.data())
 @examples(40)
 def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
@@ -67,7 +68,7 @@ def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
     assert same(float(metric(table)), naive), (metric(table), naive)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
     table = ConfusionMatrix.from_counts(np.eye(3), scale_of(3), [1, 0, 0])
     if metric.takes_unanswered:

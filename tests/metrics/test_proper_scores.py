@@ -10,6 +10,7 @@ import scoringrules
 import sklearn.metrics as sk
 import torch
 import torchmetrics.functional.classification as tm
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -26,7 +27,7 @@ from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
 METRICS = list_metrics(Reliability)
-NAMES = [metric.name for metric in METRICS]
+every_metric = each_case("metric", {metric.name: metric for metric in METRICS})
 BINNED = ("ece", "mce", "classwise_ece", "cumulative_ece")
 SCORES = ("brier", "log_loss", "rps", "rps_sum")
 EXPECTED = ("expected_mae", "expected_mse", "expected_cem_ord")
@@ -357,7 +358,7 @@ def test_skordinal_agrees_about_rps():
 # --- laws ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 @given(items=judged())
 @examples(25)
 def test_values_are_within_the_bounds(metric, items):
@@ -369,7 +370,7 @@ def test_values_are_within_the_bounds(metric, items):
         assert metric.undefined_when or metric.name.startswith("expected")
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 @given(items=judged(weighted=False), data=st.data())
 @examples(12)
 def test_the_order_of_items_does_not_matter(metric, items, data):
@@ -380,7 +381,7 @@ def test_the_order_of_items_does_not_matter(metric, items, data):
     assert one == pytest.approx(two, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 @given(items=judged(weighted=False))
 @examples(12)
 def test_the_names_of_levels_do_not_matter(metric, items):
@@ -392,7 +393,7 @@ def test_the_names_of_levels_do_not_matter(metric, items):
     )
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@every_metric
 @given(items=judged(max_items=30))
 @examples(12)
 def test_a_batch_is_one_by_one_and_pools(metric, items):

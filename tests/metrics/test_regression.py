@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics as sk
+from each_case import each_case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -17,7 +18,7 @@ from ordinate.summaries.regression import Moments
 
 METRICS = list_metrics(Moments)
 NAMES = [metric.name for metric in METRICS]
-every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+every_metric = each_case("metric", dict(zip(NAMES, METRICS, strict=True)))
 PEERS = {
     "mse": sk.mean_squared_error,
     "rmse": sk.root_mean_squared_error,

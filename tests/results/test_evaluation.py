@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 from rendered_reports import GOLD, PREDICTED, words
-from strategies import METRICS, NAMES, same, scale_of, scales, tables
+from strategies import METRICS, same, scale_of, scales, tables
 
 import ordinate
 from ordinate.errors import NotApplicable, OrdinateError
@@ -22,9 +23,6 @@ from ordinate.results.metric_catalogue import MetricCatalogue
 from ordinate.summaries import ConfusionMatrix
 
 # --- baselines ------------------------------------------------------------------------------------
-
-
-every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 
 
 def _constant(table: ConfusionMatrix, level: int) -> ConfusionMatrix:
@@ -47,87 +45,86 @@ def _best(metric, values: list[float]) -> float:
     return max(defined, key=key[metric.direction], default=math.nan)
 
 
-@every_metric
 @given(table=tables())
 @examples(12)
-def test_the_best_constant_is_the_best_of_all_constants(metric, table):
-    point = (
-        Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.best_constant
-    )
-    values = [_value(metric, _constant(table, k)) for k in range(len(table.scale))]
-    best = _best(metric, values)
-    if metric.direction == "zero":
-        assert same(abs(point.value), abs(best))
-    else:
-        assert same(point.value, best)
-    if not math.isnan(best):
+def test_the_best_constant_is_the_best_of_all_constants(table):
+    for score in Evaluation.from_summary(table, METRICS).metrics.values():
+        metric, point = score.metric, score.baselines.best_constant
+        values = [_value(metric, _constant(table, k)) for k in range(len(table.scale))]
+        best = _best(metric, values)
+        if metric.direction == "zero":
+            assert same(abs(point.value), abs(best)), metric.expression
+        else:
+            assert same(point.value, best), metric.expression
+        if not math.isnan(best):
+            level = table.scale.labels.index(point.level)
+            assert same(point.value, values[level]), metric.expression
+
+
+@given(table=tables())
+@examples(12)
+def test_the_majority_is_the_constant_of_the_commonest_gold_level(table):
+    for score in Evaluation.from_summary(table, METRICS).metrics.values():
+        point = score.baselines.majority
         level = table.scale.labels.index(point.level)
-        assert same(point.value, values[level])
+        assert table.gold[level] == table.gold.max()
+        expected = _value(score.metric, _constant(table, level))
+        assert same(point.value, expected), score.metric.expression
 
 
-@every_metric
 @given(table=tables())
 @examples(12)
-def test_the_majority_is_the_constant_of_the_commonest_gold_level(metric, table):
-    point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.majority
-    level = table.scale.labels.index(point.level)
-    assert table.gold[level] == table.gold.max()
-    assert same(point.value, _value(metric, _constant(table, level)))
-
-
-@every_metric
-@given(table=tables())
-@examples(12)
-def test_chance_is_the_metric_of_independent_labels(metric, table):
-    point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.chance
+def test_chance_is_the_metric_of_independent_labels(table):
     cells = np.outer(table.gold, table.predicted) / table.total
-    expected = float(
-        metric.compute_from_expected(ConfusionMatrix.from_counts(cells, table.scale), table)
-    )
-    assert same(point.value, expected)
-    assert math.isnan(expected) == bool(point.undefined)
+    independent = ConfusionMatrix.from_counts(cells, table.scale)
+    for score in Evaluation.from_summary(table, METRICS).metrics.values():
+        metric, point = score.metric, score.baselines.chance
+        expected = float(metric.compute_from_expected(independent, table))
+        assert same(point.value, expected), metric.expression
+        assert math.isnan(expected) == bool(point.undefined), metric.expression
 
 
 LINEAR = [metric for metric in METRICS if metric.linear]
 GOLDS = [(2,), (0, 1), (0, 0, 2), (0, 1, 2), (0, 1, 1, 2), (0, 0, 0, 1), (0, 1, 2, 2, 2), (1,) * 5]
 
 
-@pytest.mark.parametrize("metric", LINEAR, ids=[m.expression for m in LINEAR])
 @pytest.mark.parametrize("positions", [None, [0, 1, 5]])
-@pytest.mark.parametrize("gold", GOLDS)
-def test_the_attainable_range_is_that_of_all_predictions(metric, positions, gold):
+@each_case("gold", GOLDS)
+def test_the_attainable_range_is_that_of_all_predictions(positions, gold):
     scale = scale_of(3, positions)
     cells = np.zeros((3 ** len(gold), 3, 3))
     for table, answers in zip(cells, itertools.product(range(3), repeat=len(gold)), strict=True):
         np.add.at(table, (gold, answers), 1)
-    values = metric(ConfusionMatrix.from_counts(cells, scale))
-    result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells[-1], scale), [metric])
-    score = result.metrics[metric.expression]
-    if np.isnan(values).all():
-        assert score.baselines.attainable is None
-    else:
-        assert score.baselines.attainable == pytest.approx((values.min(), values.max()), abs=1e-12)
+    everything = ConfusionMatrix.from_counts(cells, scale)
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells[-1], scale), LINEAR)
+    for metric in LINEAR:
+        values, found = metric(everything), result.metrics[metric.expression].baselines.attainable
+        if np.isnan(values).all():
+            assert found is None, metric.expression
+        else:
+            expected = (values.min(), values.max())
+            assert found == pytest.approx(expected, abs=1e-12), metric.expression
     json.dumps(result.to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("metric", LINEAR, ids=[m.expression for m in LINEAR])
 @given(table=tables())
 @examples(20)
-def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(metric, table):
-    score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
-    if score.baselines.attainable is None:
-        assert math.isnan(score.value)
-        return
-    low, high = score.baselines.attainable
-    assert metric.bounds[0] - 1e-12 <= low <= high <= metric.bounds[1] + 1e-12
-    assert low - 1e-12 <= score.value <= high + 1e-12
+def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(table):
+    for score in Evaluation.from_summary(table, LINEAR).metrics.values():
+        metric, attainable = score.metric, score.baselines.attainable
+        if attainable is None:
+            assert math.isnan(score.value), metric.expression
+        else:
+            low, high = attainable
+            assert metric.bounds[0] - 1e-12 <= low <= high <= metric.bounds[1] + 1e-12
+            assert low - 1e-12 <= score.value <= high + 1e-12, metric.expression
 
 
-@every_metric
-def test_only_linear_metrics_have_an_attainable_range(metric):
+def test_only_linear_metrics_have_an_attainable_range():
     table = ConfusionMatrix.from_counts([[3, 1, 0], [1, 2, 1], [0, 1, 3]], scale_of(3))
-    score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
-    assert (score.baselines.attainable is not None) == metric.linear
+    for score in Evaluation.from_summary(table, METRICS).metrics.values():
+        has_range = score.baselines.attainable is not None
+        assert has_range == score.metric.linear, score.metric.expression
 
 
 @given(table=tables())

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from label_columns import (
@@ -60,10 +61,9 @@ def test_positions_lead_back_to_the_labels(make, labels):
 
 
 @every_text_column
-@pytest.mark.parametrize("size", [70_000, 140_001])
-def test_texts_keep_their_positions_beyond_a_chunk(make, size):
+def test_texts_keep_their_positions_beyond_a_chunk(make):
     scale = WORDS
-    labels = many([*scale.labels, None], size)
+    labels = many([*scale.labels, None], 140_001)
     assert positions(scale, make(labels)) == expected(scale, labels)
 
 
@@ -111,7 +111,7 @@ SIGNED = {
 }
 
 
-@pytest.mark.parametrize("make", SIGNED.values(), ids=SIGNED)
+@each_case("make", SIGNED)
 def test_negative_labels_stand_at_the_same_positions(make):
     scale = Scale.of("-2..2")
     labels = [0, -2, 2, -1, 1, 1, -2]
@@ -166,7 +166,7 @@ BOOLS = {
 }
 
 
-@pytest.mark.parametrize("make", BOOLS.values(), ids=BOOLS)
+@each_case("make", BOOLS)
 @pytest.mark.parametrize(
     "labels", [[False, True], [0, 1], ["False", "True"]], ids=["bools", "numbers", "texts"]
 )
@@ -200,7 +200,7 @@ EMPTY_CELLS = {
 }
 
 
-@pytest.mark.parametrize("cell", EMPTY_CELLS.values(), ids=EMPTY_CELLS)
+@each_case("cell", EMPTY_CELLS)
 @pytest.mark.parametrize("scale", [WORDS, GRADES], ids=["words", "numbers"])
 def test_an_empty_cell_is_missing(cell, scale):
     column = [scale.labels[1], cell, scale.labels[0], cell]
@@ -361,7 +361,7 @@ def test_a_bad_row_beyond_a_chunk_is_named(make):
         ConfusionMatrix.of(np.array(["low", "mid"] * 70_000), make(labels), unused(WORDS))
 
 
-@pytest.mark.parametrize("make", SIGNED.values(), ids=SIGNED)
+@each_case("make", SIGNED)
 @pytest.mark.parametrize(("scale", "bad"), [("1..6", -1), ("0..3", -1), ("-2..2", -3)])
 def test_a_negative_number_off_the_scale_is_named(make, scale, bad):
     label = rf"(?:Decimal\()?'?{bad}(?:\.0)?'?\)?"
@@ -398,7 +398,7 @@ def test_no_number_is_a_word(make, bad):
         ConfusionMatrix.of(make([bad, 1.0]), ["low", "low"], unused(WORDS))
 
 
-@pytest.mark.parametrize("make", BOOLS.values(), ids=BOOLS)
+@each_case("make", BOOLS)
 def test_a_truth_value_off_the_scale_is_named(make):
     with pytest.raises(OffScale, match=r"Label True \(row 2 of gold\)"):
         ConfusionMatrix.of(make([False, True, False]), ["maybe"] * 3, Scale(["False", "maybe"]))
