@@ -2,16 +2,12 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import add_command, add_output_options, write_report
 from ordinate.errors import BadOption, shorten
 from ordinate.settings import format_flag
-
-if TYPE_CHECKING:
-    from ordinate.meta.advice_rules import Question
-    from ordinate.meta.metric_advice import MetricAdvice
 
 EXAMPLES = """examples:
   ordinate advise
@@ -22,11 +18,12 @@ EXAMPLES = """examples:
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 UNANSWERED = "No answer was given."
+NOBODY_TO_ASK = "Questions are asked on a terminal alone. Here the answers are flags:"
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from ordinate.meta.metric_advice import advise
+    from ordinate.meta.advice import advise
 
     parser = add_command(
         commands,
@@ -45,71 +42,49 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask what has no flag, and write the advice."""
-    write_report(options, lambda: _give_advice(options))
+    """Ask what has no flag where somebody can answer, and write the advice."""
+    from ordinate.meta.advice import advise, list_open_questions
+
+    def give_advice() -> Any:
+        answers = collect_given(options, advise)
+        while lacking := list_open_questions(answers):
+            if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+                raise BadOption(f"{NOBODY_TO_ASK} {', '.join(map(_name_flags, lacking))}.")
+            answers[lacking[0]] = _ask(lacking[0])
+        return advise(**answers, scale=options.scale)
+
+    write_report(options, give_advice)
     return 0
 
 
-def _give_advice(options: argparse.Namespace) -> "MetricAdvice":
-    from ordinate.meta.advice_rules import list_open_questions
-    from ordinate.meta.metric_advice import advise
+def _name_flags(name: str) -> str:
+    from ordinate.meta.advice import list_meanings
 
-    answers = collect_given(options, advise)
-    lacking = list_open_questions(answers)
-    if lacking and not _is_conversation():
-        raise BadOption(_name_lacking_flags(lacking))
-    while questions := list_open_questions(answers):
-        answers[questions[0].name] = _ask(questions[0])
-    return advise(**answers, scale=options.scale)
+    answers = list(list_meanings(name))
+    if answers == ["yes", "no"]:
+        return f"{format_flag(name)} or {format_flag(f'no_{name}')}"
+    return f"{format_flag(name)} {'|'.join(answers)}"
 
 
-def _is_conversation() -> bool:
-    """Tell whether somebody is there to answer: nothing is a pipe or a file."""
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+def _ask(name: str) -> Any:
+    """Ask until what is typed is an answer: its number, its name, or how it alone begins."""
+    from ordinate.meta.advice import QUESTIONS, list_meanings
 
-
-def _name_lacking_flags(lacking: "list[Question]") -> str:
-    named = ", ".join(
-        f"{format_flag(question.name)} or {format_flag('no_' + question.name)}"
-        if True in question.meanings
-        else f"{format_flag(question.name)} {'|'.join(_list_answers(question))}"
-        for question in lacking
-    )
-    return f"Questions are asked on a terminal alone. Here the answers are flags: {named}."
-
-
-def _ask(question: "Question") -> Any:
-    """Ask until what is typed is one of the question's answers."""
-    names = _list_answers(question)
-    sys.stderr.write(f"\n{question.text}\n")
-    for place, (name, meaning) in enumerate(zip(names, question.meanings.values(), strict=True)):
-        sys.stderr.write(f"  {place + 1}  {name}: {meaning}\n")
+    meanings = list_meanings(name)
+    lines = [f"  {k}  {answer}: {what}" for k, (answer, what) in enumerate(meanings.items(), 1)]
+    shown = "\n".join(["", QUESTIONS[name], *lines, ""])
     while True:
-        sys.stderr.write(f"1 to {len(names)}: ")
+        sys.stderr.write(f"{shown}1 to {len(lines)}: ")
         sys.stderr.flush()
         line = sys.stdin.readline()
         if not line:
             raise BadOption(UNANSWERED)
-        answer = _find_answer(line.strip().lower().replace("_", "-"), names)
-        if answer is not None:
-            return list(question.meanings)[answer]
-        sys.stderr.write(
-            f"{shorten(line.strip())} is no answer. Type a number, or {' or '.join(names)}; as "
+        said = line.strip().lower().replace("_", "-") or "nothing"
+        numbered = [answer for k, answer in enumerate(meanings, 1) if said == str(k)]
+        found = numbered or [answer for answer in meanings if answer.startswith(said)]
+        if len(found) == 1:
+            return {"yes": True, "no": False}.get(found[0], found[0].replace("-", "_"))
+        shown = (
+            f"{shorten(line.strip())} is no answer. Type a number, or {' or '.join(meanings)}; as "
             "much of it as is clear will do.\n"
         )
-
-
-def _find_answer(said: str, names: list[str]) -> int | None:
-    """Return the place of an answer: by its number, its name, or how it alone begins."""
-    numbered = [str(place + 1) for place in range(len(names))]
-    for known in (numbered, names):
-        if said in known:
-            return known.index(said)
-    begun = [place for place, name in enumerate(names) if said and name.startswith(said)]
-    return begun[0] if len(begun) == 1 else None
-
-
-def _list_answers(question: "Question") -> list[str]:
-    from ordinate.meta.advice_rules import format_answer
-
-    return [format_answer(answer) for answer in question.meanings]

@@ -1,7 +1,6 @@
 """Which metric to report: every combination of answers has metrics, properties and a sentence."""
 
 from itertools import product
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -9,14 +8,13 @@ import pytest
 import ordinate
 from ordinate.errors import BadOption
 from ordinate.inference.interval_methods import choose_interval_method
-from ordinate.meta import advice_rules
-from ordinate.meta.advice_rules import (
-    METRIC_RULES,
-    PROPERTY_RULES,
+from ordinate.meta.advice import (
     QUESTIONS,
-    SCALE_RULES,
-    fits_answers,
+    ROLES,
+    list_meanings,
     list_open_questions,
+    list_rules,
+    spell_answer,
 )
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.metrics.known_properties import find_properties
@@ -24,10 +22,8 @@ from ordinate.metrics.references import REFERENCES
 from ordinate.results.interval_methods_text import METHOD_NAMES
 from ordinate.settings import list_settings
 
-ANSWERS = [
-    dict(zip(QUESTIONS, answers, strict=True))
-    for answers in product(*(question.meanings for question in QUESTIONS.values()))
-]
+VALUES = {one.name: one.choices or (True, False) for one in list_settings(ordinate.advise)}
+ANSWERS = [dict(zip(VALUES, answers, strict=True)) for answers in product(*VALUES.values())]
 ADVICE = [ordinate.advise(**answers, scale="cefr") for answers in ANSWERS]
 CEFR = {"equal_distances": False, "rare_levels": True, "ties": "count", "reader": "shares"}
 
@@ -38,26 +34,25 @@ def test_every_combination_of_answers_has_two_or_three_metrics_of_the_catalogue(
         names = [metric.name for metric in found.metrics]
         assert 2 <= len(set(names)) == len(names) <= 3
         assert set(names) <= {metric.name for metric in list_metrics()}
-        assert [rule.role for rule in found.rules] == ["first", "reader", "ranking"][: len(names)]
+        assert [row["role"] for row in found.rows()] == list(ROLES)[: len(names)]
         ranked = found.answers["ties"] != "not_ranked" and found.answers["levels"] != "names"
         assert (len(names) == 3) is ranked
 
 
 def test_the_first_metric_has_every_property_that_the_answers_ask_for():
     for found in ADVICE:
-        assert found.properties
         known = find_properties(found.metrics[0])
-        broken = [x for x in found.properties if known[x.property_name]["violations"]]
-        tied = [x for x in found.properties if known[x.property_name]["ties"]]
-        assert (broken, tied) == ([], []), found.answers
+        wanted = [known[rule.name] for rule in found.list_rules("property")]
+        assert wanted
+        assert not any(one["violations"] or one["ties"] for one in wanted), found.answers
 
 
 def test_each_property_is_had_or_its_violation_is_shown():
     for found in ADVICE:
         shown = found.list_tables()["properties"]
-        for metric, rule in product(found.metrics, found.properties):
-            cell = find_properties(metric)[rule.property_name]
-            named = {"metric": metric.name, "property": rule.property_name}
+        for metric, rule in product(found.metrics, found.list_rules("property")):
+            cell = find_properties(metric)[rule.name]
+            named = {"metric": metric.name, "property": rule.name}
             of_pair = [row for row in shown if row.items() >= named.items()]
             verdicts = {cell["verdict"], cell["verdict_with_empty_levels"]}
             assert len(of_pair) == len(verdicts)
@@ -72,7 +67,7 @@ def test_no_metric_uses_more_of_the_levels_than_they_mean():
         first = found.metrics[0]
         if found.answers["levels"] == "names":
             assert not any(metric.ordered for metric in found.metrics)
-        elif fits_answers(advice_rules.ORDER, found.answers):
+        elif found.answers["levels"] == "order" and not found.answers["equal_distances"]:
             assumed = {metric.name for metric in found.metrics if metric.assumes_equal_steps}
             assert assumed <= {"accuracy_within"}  # it counts levels, and its reason says so
         else:
@@ -98,7 +93,7 @@ def test_an_evaluation_has_the_interval_methods_of_the_sentence():
     rng = np.random.default_rng(1)
     gold = rng.integers(0, 4, 800)
     predicted = np.clip(gold + rng.integers(-1, 2, 800), 0, 3)
-    names = list(dict.fromkeys(rule.metric for rule in METRIC_RULES))
+    names = list(dict.fromkeys(rule.name for rule in list_rules() if rule.kind in ROLES))
     found = ordinate.evaluate(gold, predicted, "0..3", metrics=names)
     for name in names:
         assert found.metrics[name].estimate.method == choose_interval_method(find_metric(name)), (
@@ -106,31 +101,29 @@ def test_an_evaluation_has_the_interval_methods_of_the_sentence():
         )
 
 
-@pytest.mark.parametrize("table", [METRIC_RULES, PROPERTY_RULES, SCALE_RULES])
-def test_every_row_is_reached_and_names_what_there_is(table):
-    used = {id(rule) for one in ADVICE for rule in (*one.rules, *one.properties)}
-    for rule in table:
-        assert set(rule.when) <= set(QUESTIONS)
+def test_every_rule_is_reached_and_names_what_there_is():
+    placed = ordinate.Scale(["mild", "severe", "lost"], positions=[0, 1, 5])
+    advice = [*ADVICE, ordinate.advise(**CEFR | {"levels": "numbers"}, scale=placed)]
+    rows = [row for one in advice for row in one.rows()]
+    reached = {(row["role"], row["metric"], row["reason"]) for row in rows}
+    for rule in list_rules():
+        if rule.kind in ROLES:
+            assert (rule.kind, rule.name, rule.sentence) in reached, rule
+        else:
+            assert any(rule in one.list_rules(rule.kind) for one in advice), rule
         for name, wanted in rule.when.items():
-            listed = wanted if isinstance(wanted, tuple) else (wanted,)
-            assert set(listed) <= set(QUESTIONS[name].meanings)
-        assert any(fits_answers(rule.when, answers) for answers in ANSWERS)
-        assert table is SCALE_RULES or id(rule) in used, rule
-    if table is SCALE_RULES:
-        assert {sum(fits_answers(rule.when, x) for rule in table) for x in ANSWERS} == {1}
+            assert {*wanted} <= {*list_meanings(name)} or name == "positions"
+    assert {len(one.list_rules("scale")) for one in advice} == {1}
 
 
 def test_the_settings_take_the_answers_of_the_questions():
-    settings = {one.name: one for one in list_settings(ordinate.advise)}
-    assert list(settings) == list(QUESTIONS)
-    for name, question in QUESTIONS.items():
-        assert (settings[name].choices or (True, False)) == tuple(question.meanings)
-    hints = get_type_hints(ordinate.advise)
-    assert get_args(hints["levels"]) == tuple(QUESTIONS["levels"].meanings)
+    for name, values in VALUES.items():
+        assert [spell_answer(value) for value in values] == list(list_meanings(name))
+    assert list(VALUES) == list(QUESTIONS)
 
 
 def test_names_are_asked_for_neither_distances_nor_ties():
-    assert [x.name for x in list_open_questions({"levels": "names"})] == ["rare_levels", "reader"]
+    assert list_open_questions({"levels": "names"}) == ["rare_levels", "reader"]
     plain = {"levels": "names", "rare_levels": True, "reader": "agreement"}
     found = ordinate.advise(**plain)
     assert [metric.name for metric in found.metrics] == ["macro_accuracy", "cohen_kappa"]
