@@ -91,6 +91,7 @@ class Estimates(Kind):
 NAME = Kind(words=True)
 TEXT = Kind()  # to the right of names; numbers have three digits
 NUMBER = Kind(format_number)  # digits that say something, of values that have a unit
+COUNT = Kind(lambda n: f"{n:,}")
 SHARE = Kind(format_percent)
 P_VALUE = Kind(format_p_value)
 ESTIMATE = Estimates(lambda x: x, lambda found: format_interval(found.low, found.high))

@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import estimate_difference
-from ordinate.render import Document, Grid
-from ordinate.render.charts import Chart
-from ordinate.render.document import Cell
+from ordinate.metrics import Metric
+from ordinate.render import Document
+from ordinate.render.charts import Axis, Bar, Chart, Panel
 from ordinate.render.estimates import (
     format_difference,
-    format_estimate,
     format_interval_head,
     format_number,
     format_percent,
+    format_value_with_interval,
 )
-from ordinate.render.tables import to_plain
+from ordinate.render.forest_plots import MOST_ROWS
+from ordinate.render.tables import NAME, NUMBER, UNIT_JOINED, Column, Kind, Table, to_plain
 from ordinate.results.base import (
     SCHEMA,
     Record,
     Result,
-    Serializable,
     record_call,
-    to_flat_record,
 )
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.results.regression import RegressionEvaluation
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import convert_to_numbers
@@ -37,11 +37,14 @@ from ordinate.summaries.tabulation import convert_to_numbers
 __all__ = ["ShiftEvaluation", "evaluate_shift"]
 
 Floats = NDArray[np.float64]
+INSIDE, SHIFTED = "inside", "shifted"
+SIDES = {"difference": "shifted less inside"}
+KNOWN_SHARE = Kind(lambda share: None if math.isnan(share) else format_percent(share))
 EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 
 
 @dataclass(frozen=True)
-class ColumnShift(Serializable):
+class ColumnShift:
     """How far a column of the shifted set lies from the same column inside.
 
     `by` is the distance of the means in σ of the set inside. `beyond_middle` is the share of
@@ -62,10 +65,6 @@ class ColumnShift(Serializable):
         """The distance of the means in σ of the set inside."""
         gap = self.shifted_mean - self.inside_mean
         return gap / self.inside_sigma if self.inside_sigma else math.nan
-
-    def to_dict(self) -> Record:
-        """Return plain values, nan as None."""
-        return {"name": self.name, "by": to_plain(self.by)} | super().to_dict()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -118,31 +117,92 @@ class ShiftEvaluation(Result):
                 for key, part in parts.items()
             },
             "differences": to_plain(self.differences),
-            "shifts": to_plain(self.shifts),
+            "shifts": self.get_table("shifts").to_list(),
         }
+
+    @property
+    def level(self) -> float | None:
+        """The level of the intervals, None where there are none."""
+        return None if self.inside.interval is None else self.inside.interval.level
+
+    def tables(self) -> Iterable[Table]:
+        """Return the metrics of both sets, and how far each column is shifted."""
+        head = "" if self.level is None else f" with {format_interval_head(self.level)}"
+        records = [
+            {"metric": metric, "set": part, "value": found[metric.expression]}
+            for metric in self._list_metrics()
+            for part, found in (
+                (INSIDE, self.inside.metrics),
+                (SHIFTED, self.shifted.metrics),
+                ("difference", self.differences),
+            )
+        ]
+        columns = (
+            Column("metric", get=lambda row: row["metric"].expression),
+            Column("set"),
+            Column("value", kind=UNIT_JOINED),
+            Column("unit", get=lambda row: self.inside.get_unit(row["metric"])),
+            Column("title", "metric", get=self._title_metric, stored=False),
+            Column("side", get=lambda row: SIDES.get(row["set"], row["set"]), stored=False),
+        )
+        yield Table("metrics", f"Inside and shifted{head}", columns, records)
+        known = any(not math.isnan(shift.beyond_range) for shift in self.shifts)
+        shares = ("outside of the middle 98 %", "outside of the range")
+        moved = (
+            Column("name", "column", NAME),
+            Column("by", kind=NUMBER, shown=False),
+            Column("inside_mean", "mean inside", NUMBER),
+            Column("shifted_mean", SHIFTED, NUMBER),
+            Column("inside_sigma", "σ inside", NUMBER),
+            Column("shifted_sigma", SHIFTED, NUMBER),
+            Column("shift", "shift in σ", NUMBER, get=lambda shift: shift.by, stored=False),
+            Column("beyond_middle", shares[0], KNOWN_SHARE, shown=known, optional=True),
+            Column("beyond_range", shares[1], KNOWN_SHARE, shown=known),
+        )
+        yield Table("shifts", "How far it is shifted", moved, self.shifts)
+
+    def _list_metrics(self) -> list[Metric]:
+        return [x for x in self.inside.selected if x.expression in self.differences]
+
+    def _title_metric(self, row: Record) -> str:
+        name, unit = row["metric"].expression, self.inside.get_unit(row["metric"])
+        return f"{name} ({unit})" if unit else name
 
     def make_charts(self) -> Iterable[Chart]:
         """Return both sets on each metric, and how far each column is shifted."""
-        from ordinate.results.distribution_shift_charts import chart_shift  # noqa: PLC0415 - start-up: a pipe shows none
+        yield from self._chart_both_sets()
+        yield from self._chart_columns()
 
-        return chart_shift(self)
-
-    def list_tables(self) -> dict[str, list[Record]]:
-        """Return the metrics of both sets, and how far each column is shifted."""
-        return {"metrics": self.rows(), "shifts": to_plain(self.shifts)}
-
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric inside, shifted, and their difference."""
-        units = {m.expression: self.inside.get_unit(m) for m in self.inside.selected}
-        return [
-            {"metric": name, "set": key, **to_flat_record(estimate), "unit": units[name]}
-            for name, gap in self.differences.items()
-            for key, estimate in (
-                ("inside", self.inside.metrics[name]),
-                ("shifted", self.shifted.metrics[name]),
-                ("difference", gap),
+    def _chart_both_sets(self) -> list[Chart]:
+        strips = []
+        for metric in self._list_metrics():
+            name, unit = metric.expression, self.inside.get_unit(metric)
+            text = format_value_with_interval(
+                self.differences[name], self.level, unit, format_number
             )
-        ]
+            others = {INSIDE: self.inside.metrics[name]}
+            note, found = f"shifted less inside {text}", self.shifted.metrics[name]
+            strips.append(MetricStrip(metric, found, others, unit=unit, note=note))
+        plot = MetricStrips(strips, self.level, SHIFTED, in_rows=True, format_value=format_number)
+        return plot.make_charts(
+            "Each metric with its confidence interval on both sets, on an axis of its own.",
+            "shift_metrics",
+            "Metrics inside and on the shifted set",
+        )
+
+    def _chart_columns(self) -> Iterable[Chart]:
+        """Return how far the mean of each column is shifted, in σ of the set inside."""
+        shifts = [shift for shift in self.shifts if not math.isnan(shift.by)][:MOST_ROWS]
+        if shifts:
+            bars = tuple(Bar(x.by, x.name, detail=_describe_bar(x)) for x in shifts)
+            yield Chart(
+                "column_shifts",
+                "How far columns are shifted",
+                "The mean of each column on the shifted set less the one inside.",
+                Axis("shift of the mean", unit="σ inside"),
+                Axis("column", "ordered", tuple(shift.name for shift in shifts)),
+                (Panel(bars),),
+            )
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -153,7 +213,10 @@ class ShiftEvaluation(Result):
             f"({format_number(self.inside.sigma)} inside, {format_number(self.shifted.sigma)} "
             "shifted)."
         )
-        blocks = (_make_metrics_grid(self), _make_shift_grid(self))
+        blocks = (
+            *self.get_table("metrics").cross("title", "side", "value"),
+            *self.get_table("shifts").grids(),
+        )
         verdict = " ".join([*_state_differences(self), *map(_describe_shift, self.shifts[:2])])
         return Document(title, blocks, verdict, (sigmas,))
 
@@ -168,7 +231,8 @@ def evaluate_shift(
     `columns` are pairs of columns (inside, shifted) by name: 'targets', 'predictions' and features,
     for which the share of shifted items outside of the range inside is wanted.
 
-    >>> from ordinate.results.regression import evaluate_regression
+    >>> from ordinate.results.metric_strips import MetricStrip, MetricStrips
+    from ordinate.results.regression import evaluate_regression
     >>> inside = evaluate_regression([1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.9])
     >>> shifted = evaluate_regression([6.0, 7.0, 9.0], [5.0, 5.5, 6.5])
     >>> round(evaluate_shift(inside, shifted).shifts[0].by, 2)  # in σ of the targets inside
@@ -226,11 +290,7 @@ def _describe_shift(shift: ColumnShift) -> str:
     text = f"The shifted {shift.name} lie {by} σ {side} those inside on average"
     if math.isnan(shift.beyond_range):
         return f"{text}."
-    return f"{text}; {_format_percent(shift.beyond_range)} of them are outside of the range inside."
-
-
-def _format_percent(share: float) -> str | None:
-    return None if math.isnan(share) else format_percent(share)
+    return f"{text}; {format_percent(shift.beyond_range)} of them are outside of the range inside."
 
 
 def _state_differences(result: ShiftEvaluation) -> list[str]:
@@ -247,35 +307,9 @@ def _state_differences(result: ShiftEvaluation) -> list[str]:
     return [] if result.inside.interval is None else [none]
 
 
-def _make_metrics_grid(result: ShiftEvaluation) -> Grid:
-    level = result.inside.interval
-    title = "" if level is None else f" with {format_interval_head(level.level)}"
-    rows: list[tuple[Cell, ...]] = []
-    for metric in result.inside.selected:
-        name, unit = metric.expression, result.inside.get_unit(metric)
-        if name in result.differences:
-            parts = (result.inside.metrics, result.shifted.metrics, result.differences)
-            cells = (format_estimate(part[name]) for part in parts)
-            rows.append((f"{name} ({unit})" if unit else name, *cells))
-    header = ("metric", "inside", "shifted", "shifted less inside")
-    return Grid(f"Inside and shifted{title}", header, tuple(rows))
-
-
-def _make_shift_grid(result: ShiftEvaluation) -> Grid:
-    header = ("column", "mean inside", "shifted", "σ inside", "shifted", "shift in σ")
-    rows = tuple(
-        (
-            shift.name,
-            *map(format_number, (shift.inside_mean, shift.shifted_mean)),
-            *map(format_number, (shift.inside_sigma, shift.shifted_sigma)),
-            format_number(shift.by),
-            _format_percent(shift.beyond_middle),
-            _format_percent(shift.beyond_range),
-        )
-        for shift in result.shifts
-    )
-    known = any(not math.isnan(shift.beyond_range) for shift in result.shifts)
-    extra = ("outside of the middle 98 %", "outside of the range") if known else ()
-    cut = len(header) + len(extra)
-    rows = tuple(row[:cut] for row in rows)
-    return Grid("How far it is shifted", (*header, *extra), rows, optional=extra[:1])
+def _describe_bar(shift: ColumnShift) -> str:
+    means = f"{format_number(shift.shifted_mean)}, inside {format_number(shift.inside_mean)}"
+    text = f"{shift.name}: {format_number(shift.by)} σ (mean {means})"
+    if math.isnan(shift.beyond_range):
+        return text
+    return f"{text}, {format_percent(shift.beyond_range)} outside of the range inside"

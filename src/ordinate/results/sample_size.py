@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral, Real
 from statistics import NormalDist
 from typing import Annotated, Any
@@ -15,11 +16,11 @@ from ordinate.inference.resampling import Resampling
 from ordinate.inference.sample_size import NO_SPREAD, Spreads, count_items, estimate_spreads
 from ordinate.inference.small_samples import RARE_ITEMS, RARE_SHARE
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid
-from ordinate.render.charts import Chart
+from ordinate.render import Document, charts
+from ordinate.render.charts import Axis, Chart, Line, Mark, Point, Rule
 from ordinate.render.document import format_cell
-from ordinate.render.estimates import format_count, format_interval_head, join_names
-from ordinate.render.tables import to_plain
+from ordinate.render.estimates import format_count, format_interval_head, format_percent, join_names
+from ordinate.render.tables import COUNT, SHARE, Column, Table, to_plain
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, record_call
 from ordinate.settings import Level, Resamples, Seed, Setting
@@ -37,6 +38,10 @@ ASK_FOR_DIFFERENCE = (
     "How many items it takes depends on the smallest difference that matters to you: name it with "
     "difference=… (--difference). The one seen here is as unsure as the pilot, and no guide."
 )
+POWER, WANTED, NEEDED = "power", "wanted power", "needed items"
+DIFFERENCE = "difference"
+CURVE_POINTS = 60
+ITEMS = Axis("items", "log")
 PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 
@@ -86,8 +91,6 @@ class SampleSizePlan(Result):
     for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings,
     with their confidence interval; the pilot's own difference has no part in it.
     """
-
-    table_name = "outlooks"
 
     metric: Metric
     panel: Panel
@@ -179,21 +182,29 @@ class SampleSizePlan(Result):
 
     def make_charts(self) -> Iterable[Chart]:
         """Return the power and the width of intervals over the number of items."""
-        from ordinate.results.sample_size_charts import chart_plan  # noqa: PLC0415 - start-up: a pipe shows none
+        return [*chart_power(self), chart_widths(self)]
 
-        return chart_plan(self)
-
-    def rows(self) -> list[Record]:
-        """Return one flat record for each number of items."""
-        return [
-            {"items": x.items, "difference_width": x.difference_width, "power": x.power}
-            | {f"width_{name}": width for name, width in x.widths.items()}
-            for x in self.outlooks
+    def tables(self) -> Iterable[Table]:
+        """Return what each number of items would give."""
+        columns = [
+            Column("items", get=lambda x: x.items, kind=COUNT),
+            *(
+                Column(f"width_{name}", f"width, {name}", get=partial(_get_width, name))
+                for name in self.values
+            ),
+            Column("difference_width", "width, difference", shown=self.spread is not None),
+            Column("power", kind=SHARE, shown=self.settings.difference is not None),
         ]
+        title = f"Width of {100 * self.settings.level:g} % confidence intervals"
+        yield Table("outlooks", title, columns, self.outlooks)
 
     def document(self) -> Document:
         """Return the report for people."""
-        return _describe_plan(self)
+        title = f"A plan for {self.metric.expression}, from {self.panel.n:,} items"
+        notes = (*self.notes, *self.origin.notes)
+        return Document(
+            title, tuple(self.get_table("outlooks").grids()), _state_answer(self), notes
+        )
 
 
 def power(
@@ -242,6 +253,10 @@ def power(
         seed=seed,
     )
     return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
+
+
+def _get_width(name: str, outlook: SampleSizeOutlook) -> float:
+    return outlook.widths[name]
 
 
 def compute_needed_items(spread: float | None, settings: SampleSizeSettings) -> int | None:
@@ -305,27 +320,6 @@ def compute_power(difference: float, error: float, reach: float) -> float:
 
 
 # --- in words ------------------------------------------------------------------------------------
-
-
-def _describe_plan(plan: SampleSizePlan) -> Document:
-    names = list(plan.values)
-    header = ["items", *(f"width, {name}" for name in names)]
-    header += ["width, difference"] if plan.spread is not None else []
-    header += ["power"] if plan.settings.difference is not None else []
-    rows = tuple(
-        (
-            f"{x.items:,}",
-            *x.widths.values(),
-            *(() if x.difference_width is None else (x.difference_width,)),
-            *(() if x.power is None else (f"{100 * x.power:.1f} %",)),
-        )
-        for x in plan.outlooks
-    )
-    level = f"{100 * plan.settings.level:g} %"
-    grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
-    title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    notes = (*plan.notes, *plan.origin.notes)
-    return Document(title, (grid,), _state_answer(plan), notes)
 
 
 def _state_answer(plan: SampleSizePlan) -> str:
@@ -407,3 +401,101 @@ def _find_scarce_levels(matrix: ConfusionMatrix) -> list[str]:
     enough = max(RARE_ITEMS, min(SCARCE_ITEMS, RARE_SHARE * counts.max()))
     scarce = (counts > 0) & (counts < enough)
     return [name for name, few in zip(matrix.scale.names, scarce, strict=True) if few]
+
+
+# --- charts --------------------------------------------------------------------------------------
+
+
+def chart_power(plan: SampleSizePlan) -> list[Chart]:
+    """Return the power to see the difference over the number of items, and those needed."""
+    points: list[Mark] = [
+        Point(
+            float(x.items),
+            x.power,
+            series=POWER,
+            detail=f"{format_count(x.items)}: power {format_percent(x.power)}",
+        )
+        for x in plan.outlooks
+        if x.power is not None
+    ]
+    if not points:
+        return []
+    power = plan.settings.power
+    wanted = Rule(y=power, series=WANTED, detail=f"{WANTED}: {format_percent(power)}")
+    return [
+        Chart(
+            "power",
+            f"Power to see a difference of {plan.settings.difference:g} in "
+            f"{plan.metric.expression}",
+            "How often a difference of this size is significant, over the number of items; the "
+            "band crosses the power that is wanted at the ends of the interval of needed items.",
+            ITEMS,
+            Axis("power", low=0.0, high=1.0),
+            (charts.Panel((_make_power_curve(plan), *points, wanted, *_make_needed(plan))),),
+            series=(POWER, WANTED, NEEDED),
+        )
+    ]
+
+
+def _make_power_curve(plan: SampleSizePlan) -> Line:
+    """Return the curve; its band is where the power lies if the pilot's spread is off.
+
+    The needed items go with the square of the spread, and so do the ends of their interval.
+    """
+    sizes = [x.items for x in plan.outlooks]
+    items = tuple(np.geomspace(min(sizes) / 2.0, max(sizes) * 2.0, CURVE_POINTS).tolist())
+    bounds = (plan.needed_high, plan.needed_low)
+    needed = [plan.needed, *(x for x in bounds if x is not None)]
+    middle, *band = [
+        tuple(_compute_power(plan, n, math.sqrt(x / plan.needed)) for n in items)
+        for x in needed
+        if x is not None and plan.needed
+    ]
+    low, high = band or ((), ())
+    return Line(items, middle, low, high, series=POWER)
+
+
+def _compute_power(plan: SampleSizePlan, items: float, factor: float) -> float:
+    difference, spread = plan.settings.difference or math.nan, plan.spread or math.nan
+    error = factor * spread / math.sqrt(items)
+    return compute_power(difference, error, normal_quantile(plan.settings.level))
+
+
+def _make_needed(plan: SampleSizePlan) -> list[Mark]:
+    if plan.needed is None:
+        return []
+    detail = f"needed: {format_count(plan.needed)}"
+    if plan.needed_low is not None and plan.needed_high is not None:
+        level = format_interval_head(plan.settings.level)
+        detail += f" ({level} {plan.needed_low:,} to {plan.needed_high:,})"
+    return [Point(float(plan.needed), plan.settings.power, series=NEEDED, detail=detail)]
+
+
+def chart_widths(plan: SampleSizePlan) -> Chart:
+    """Return how wide the intervals of the systems and of their difference will be."""
+    widths = {name: [x.widths[name] for x in plan.outlooks] for name in plan.values}
+    apart = [x.difference_width for x in plan.outlooks if x.difference_width is not None]
+    if apart:
+        name = DIFFERENCE
+        while name in widths:
+            name += " of the two"
+        widths[name] = apart
+    items = tuple(float(x.items) for x in plan.outlooks)
+    marks: list[Mark] = []
+    for name, column in widths.items():
+        marks.append(Line(items, tuple(column), series=name))
+        marks += [
+            Point(n, width, series=name, detail=f"{name}, {format_count(int(n))}: {text} wide")
+            for n, width in zip(items, column, strict=True)
+            for text in [format_cell(width)]
+        ]
+    level = format_interval_head(plan.settings.level)
+    return Chart(
+        "interval_widths",
+        f"Width of the {level} of {plan.metric.expression}",
+        "How wide the confidence intervals will be, over the number of items.",
+        ITEMS,
+        Axis(f"width of the {level}", low=0.0),
+        (charts.Panel(tuple(marks)),),
+        series=tuple(widths),
+    )
