@@ -14,6 +14,7 @@ import krippendorff
 import numpy as np
 import pytest
 import skordinal.metrics
+from each_case import each_case
 from frozen_irrcac import DIGITS, IRRCAC
 from imblearn.metrics import macro_averaged_mean_absolute_error
 from naive import NAIVE
@@ -30,9 +31,7 @@ GUESSES_ARE_GOLD = {
 }
 
 
-on_known_guesses = pytest.mark.parametrize(
-    "sample", GUESSES_ARE_GOLD.values(), ids=GUESSES_ARE_GOLD.keys()
-)
+on_known_guesses = each_case("sample", GUESSES_ARE_GOLD)
 
 
 Peer = Callable[[Sample], float]

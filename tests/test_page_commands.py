@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import run
+from each_case import each_case
 from page_commands import list_blocks, list_commands, shrink, write_files
 from shown_output import ROOT
 
@@ -64,7 +65,7 @@ def is_parsed_only(command):
     return any(line == start or (line.startswith(start) and " " in start) for start in PARSED_ONLY)
 
 
-@pytest.mark.parametrize("name", WITH_COMMANDS)
+@each_case("name", WITH_COMMANDS)
 def test_the_parser_knows_every_flag_on_the_page(name):
     for program, *arguments in list_commands(PAGES[name]):
         if program == "ordinate":
@@ -142,7 +143,7 @@ def test_every_command_that_is_not_run_is_on_a_page():
         assert any(line.startswith(start) for line in lines), start
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_case("name", list(PAGES))
 def test_every_block_is_run(name):
     """Examples of Python are doctests, cells or the gallery; the rest are commands and outputs."""
     notebook = name.startswith("docs/tutorials/") or name == "docs/gallery.md"

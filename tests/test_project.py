@@ -10,6 +10,7 @@ from inspect import isroutine
 from typing import get_args
 
 import pytest
+from each_case import each_case
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 from shown_output import ROOT, list_words, load_script, skip_other_versions
@@ -24,6 +25,7 @@ from ordinate.results.comparison_settings import Correction
 
 FITS = re.compile("<!-- output of: .*ordinate tune(-regression)? ")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_OUTPUT = [page for page in PAGES if "<!-- output of: " in page.read_text("utf-8")]
 
 
 def test_the_architecture_names_every_package_and_only_modules_that_exist():
@@ -34,7 +36,7 @@ def test_the_architecture_names_every_package_and_only_modules_that_exist():
     assert {f"ordinate.{name}" for name in own} <= named
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_OUTPUT, ids=lambda page: page.name)
 def test_shown_output_is_what_the_commands_print(page):
     text = page.read_text("utf-8")
     made = load_script("build").with_outputs(text)
@@ -56,7 +58,7 @@ def test_a_page_stays_where_a_run_prints_nothing_new_but_times_and_hashes(monkey
     assert build.with_outputs(page) == (page if stable else made)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES)
 def test_shown_output_has_its_command_on_the_page(page):
     text = page.read_text("utf-8")
     ran = [block[2].split(" && ")[-1] for block in load_script("build").SHOWN.finditer(text)]
@@ -147,7 +149,7 @@ def test_the_public_names_are_those_of_the_list():
 IMPORTS = re.compile(r"^(?:>>> )?from (ordinate[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES)
 def test_pages_teach_public_names_only(page):
     listed = load_script("build").PUBLIC_NAMES.read_text("utf-8")
     public = {line.partition("(")[0] for line in listed.splitlines()}
@@ -180,7 +182,7 @@ def test_the_braces_of_every_formula_balance():
         assert metric.formula.count("{") == metric.formula.count("}"), metric.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^):#]+)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
@@ -228,11 +230,7 @@ RETIRED = (  # words of our own, for which the field has better ones
 )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")],
-    ids=lambda path: path.relative_to(ROOT).as_posix(),
-)
+@each_case("path", [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")])
 def test_no_retired_word_comes_back(path):
     text = " ".join(path.read_text("utf-8").lower().split())
     assert not [word for word in RETIRED if word in text]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
+from each_case import each_case
 
 
 class Sample(NamedTuple):
@@ -86,9 +87,5 @@ SAMPLES = draw_all()
 GAPS = draw_gaps()
 
 
-on_samples = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
-
-
-on_gaps = pytest.mark.parametrize(
-    "sample", [*SAMPLES.values(), *GAPS.values()], ids=[*SAMPLES, *GAPS]
-)
+on_samples = each_case("sample", SAMPLES)
+on_gaps = each_case("sample", SAMPLES | GAPS)

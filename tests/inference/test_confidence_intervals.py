@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from interval_cases import QUICK, TABLE
@@ -197,7 +198,7 @@ CORNERS = {
 }
 
 
-corners = pytest.mark.parametrize("cells", CORNERS.values(), ids=CORNERS)
+corners = each_case("cells", CORNERS)
 
 
 @corners
