@@ -5,6 +5,7 @@ programs read, its head, which people read, and its kind, which knows how either
 there. One more column is one more line where the table is declared, and nothing elsewhere.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,11 @@ class Kind:
     def make_record(self, key: str, value: Any) -> Record:
         """Return its cells for programs."""
         return {key: value}
+
+
+def leave_undefined_empty(kind: Kind) -> Kind:
+    """Return a kind of numbers of which people see nothing where one is undefined."""
+    return Kind(lambda x: None if math.isnan(x) else kind.show(x))
 
 
 class Estimates(Kind):

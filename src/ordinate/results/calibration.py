@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any
@@ -25,17 +25,27 @@ from ordinate.inference.probability_scores import (
 from ordinate.metrics import Metric
 from ordinate.metrics.calibration import count_ordered_pairs
 from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TERMS, decompose_score
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.charts import Chart
-from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.document import format_cell
 from ordinate.render.estimates import (
     format_count,
-    format_interval_head,
     format_p_value,
     format_percent,
     join_names,
 )
-from ordinate.render.tables import to_plain
+from ordinate.render.tables import (
+    ESTIMATE,
+    NAME,
+    P_VALUE,
+    SHARE,
+    TEXT,
+    Column,
+    Kind,
+    Table,
+    leave_undefined_empty,
+    to_plain,
+)
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -51,6 +61,7 @@ from ordinate.results.base import (
     to_json_label,
 )
 from ordinate.results.calibration_curves import SIGNIFICANT, CalibrationCurves
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.probabilities import (
@@ -82,6 +93,9 @@ DEPENDENT_EVENTS_NOTE = (
     "Errors of several events that are averaged have no p: the events of different levels depend "
     "on each other."
 )
+GOLD_SHARES, IF_CALIBRATED = "gold shares", "if calibrated"
+KNOWN, KNOWN_P = leave_undefined_empty(TEXT), leave_undefined_empty(P_VALUE)
+OR_NONE = Kind(lambda x: "n/a" if math.isnan(x) else x)
 SELDOM = 0.5  # share of items whose most probable level is the predicted one
 SLIGHT_GAP = 0.01  # between confidence and accuracy, which names no side
 NOT_CLUSTERED_NOTE = "Intervals of probabilities take items for units, not the clusters."
@@ -104,6 +118,21 @@ class ProbabilityScore:
     def value(self) -> float:
         """The value itself."""
         return self.estimate.value
+
+    @property
+    def better(self) -> str:
+        """Which values are better."""
+        return BETTER_VALUES[self.metric.direction]
+
+    @property
+    def if_calibrated(self) -> float | None:
+        """What a calibration error of a calibrated system is on average."""
+        return None if self.perfect_calibration is None else self.perfect_calibration.mean
+
+    @property
+    def p(self) -> float | None:
+        """How often a calibration error of a calibrated system is as large."""
+        return None if self.perfect_calibration is None else self.perfect_calibration.p
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None."""
@@ -233,6 +262,7 @@ class Calibration(Result):
                 "accuracy": float(top.frequency[0, k]),
                 "confidence": float(top.confidence[0, k]),
                 "gap": float(top.confidence[0, k] - top.frequency[0, k]),
+                "share": float(top.weight[0, k] / top.weight[0].sum()),
             }
             for k in range(self.bins)
         ]
@@ -275,9 +305,9 @@ class Calibration(Result):
             "scale": [to_json_label(label) for label in summary.scale.labels],
             "metrics": to_plain(self.metrics),
             "calibration_curves": self.curves.to_dict(),
-            "bins": to_plain(self.list_bins()),
-            "per_level": to_plain(self.list_levels()),
-            "decomposition": to_plain(self.decompose_scores()),
+            "bins": self.get_table("bins").to_list(),
+            "per_level": self.get_table("per_level").to_list(),
+            "decomposition": self.get_table("decomposition").nest("metric"),
             "clipped": None if summary.scores is None else int(summary.scores.clipped),
             "interval": None if self.interval is None else self.interval.level,
             "dropped": summary.dropped,
@@ -285,50 +315,95 @@ class Calibration(Result):
         }
 
     def make_charts(self) -> Iterable[Chart]:
-        """Return the reliability of each event "gold is at most level k"."""
-        from ordinate.results.calibration_charts import chart_calibration  # noqa: PLC0415 - start-up: a pipe shows none
+        """Return the metrics, and the reliability of each event "gold is at most level k"."""
+        yield from self._chart_metrics()
+        yield self.curves.make_chart(self.bins)
 
-        return chart_calibration(self)
+    def _chart_metrics(self) -> list[Chart]:
+        """Return each metric, beside gold shares and calibrated systems."""
+        strips = []
+        for score in self.metrics.values():
+            others: dict[str, Estimate | float] = {}
+            if not math.isnan(score.base_rate):
+                others[GOLD_SHARES] = score.base_rate
+            if score.perfect_calibration is not None:
+                others[IF_CALIBRATED] = score.perfect_calibration.mean
+            strips.append(MetricStrip(score.metric, score.estimate, others))
+        return MetricStrips(strips, self.level).make_charts(
+            "Each metric of the probabilities with its confidence interval, on an axis of its own, "
+            "beside the same probabilities for every item, those of gold, and beside what a "
+            "calibrated system of this size has on average.",
+            "probability_metrics",
+            "Metrics of the probabilities",
+        )
+
+    @property
+    def level(self) -> float | None:
+        """The level of the intervals, None where there are none."""
+        return None if self.interval is None else self.interval.level
+
+    def tables(self) -> Iterable[Table]:
+        """Return the metrics, bins, levels, terms of the scores, and the events with curves."""
+        columns = [
+            Column("metric", kind=NAME, get=lambda score: score.metric.expression),
+            Column("better", kind=NAME, stored=False),
+            Column("value", kind=ESTIMATE, get=lambda score: score.estimate),
+            Column("base_rate", GOLD_SHARES, KNOWN, optional=True),
+            Column("if_calibrated", IF_CALIBRATED),
+            Column("p", kind=KNOWN_P),
+        ]
+        scores, n = list(self.metrics.values()), {"n": self.summary.n}
+        yield Table("metrics", "Probabilities", columns, scores, self.level, common=n)
+        columns = [
+            Column("range", "highest probability", NAME, self._format_range, stored=False),
+            Column("low", shown=False),
+            Column("high", shown=False),
+            Column("count"),
+            Column("share", kind=SHARE, stored=False),
+            *(Column(key, kind=OR_NONE) for key in ("accuracy", "confidence", "gap")),
+        ]
+        yield Table("bins", "Confidence bins", columns, self.list_bins())
+        columns = [
+            Column("level", shown=False),
+            Column("name", "level", NAME),
+            Column("average_probability", "probability when most probable", OR_NONE),
+            Column("accuracy", "accuracy when most probable", OR_NONE),
+            Column("count", "most probable", optional=True),
+            Column("mean_probability", "mean probability", OR_NONE, optional=True),
+            Column("gold_share", "gold share", OR_NONE),
+        ]
+        yield Table("per_level", "Probabilities of the levels", columns, self.list_levels())
+        columns = [
+            Column("metric", "score", NAME),
+            *(Column(term, term.replace("_", " ")) for term in DECOMPOSITION_TERMS),
+            Column("score", "sum"),
+        ]
+        sums = [{"metric": name} | x for name, x in self.decompose_scores().items()]
+        yield Table("decomposition", "Where the scores come from", columns, sums)
 
     def list_tables(self) -> dict[str, list[Record]]:
-        """Return the metrics, bins, levels, terms of the scores, and the events with curves."""
-        return {
-            "metrics": self.rows(),
-            "bins": self.list_bins(),
-            "per_level": self.list_levels(),
-            "decomposition": [
-                {"metric": name} | terms for name, terms in self.decompose_scores().items()
-            ],
-            "events": self.curves.list_events(),
-            "calibration_curves": self.curves.list_points(),
-        }
+        """Return flat records by the name of their table, the points of the curves among them."""
+        curves = {"events": self.curves.list_events()}
+        return super().list_tables() | curves | {"calibration_curves": self.curves.list_points()}
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric."""
-        return [
-            {
-                "metric": name,
-                "value": score.value,
-                "low": score.estimate.low,
-                "high": score.estimate.high,
-                "method": score.estimate.method,
-                "base_rate": score.base_rate,
-                "if_calibrated": score.perfect_calibration and score.perfect_calibration.mean,
-                "p": score.perfect_calibration and score.perfect_calibration.p,
-                "n": self.summary.n,
-            }
-            for name, score in self.metrics.items()
-        ]
+    def _format_range(self, row: Record) -> str:
+        return format_bin_range(row, self.bins)
 
     def document(self) -> Document:
         """Return the report for people."""
-        title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
+        tables = {table.name: table for table in self.tables()}
+        used = [row for row in tables["bins"].records if row["count"]]
         return Document(
-            title,
-            (self._make_metrics_grid(), self._bins(), *self.curves.make_grids(), self._levels()),
+            f"Probabilities of {self.summary.n:,} items on {self.summary.scale}",
+            (
+                *tables["metrics"].grids(),
+                *replace(tables["bins"], records=used).grids(),
+                *self.curves.make_grids(),
+                *tables["per_level"].grids(),
+            ),
             verdict=self._write_verdict(),
             notes=(*self.notes, *self._list_notes()),
-            details=(self._make_decomposition_grid(),),
+            details=tuple(tables["decomposition"].grids()),
         )
 
     def _write_verdict(self) -> str:
@@ -367,14 +442,6 @@ class Calibration(Result):
             if curve.perfect_calibration is not None
         ]
 
-    # --- its grids -----------------------------------------------------------------------------
-
-    def _make_metrics_grid(self) -> Grid:
-        title = () if self.interval is None else (format_interval_head(self.interval.level),)
-        header = ("metric", "better", "value", *title, "gold shares", "if calibrated", "p")
-        rows = tuple(_make_metric_row(name, w, self.interval) for name, w in self.metrics.items())
-        return Grid("Probabilities", header, rows, left=2, optional=("gold shares",))
-
     def _list_notes(self) -> list[str]:
         lines, errors = (
             [LEGEND, *self.curves.list_notes()],
@@ -393,46 +460,6 @@ class Calibration(Result):
             for name, score in self.metrics.items()
             if score.error_bound is not None
         ]
-
-    def _bins(self) -> Grid:
-        weights = self.summary.bins["top", self.bins].weight[0]
-        rows = tuple(
-            (
-                format_bin_range(row, self.bins),
-                row["count"],
-                format_percent(share),
-                *(_none_if_undefined(row[key]) for key in ("accuracy", "confidence", "gap")),
-            )
-            for row, share in zip(self.list_bins(), weights / weights.sum(), strict=True)
-            if row["count"]
-        )
-        header = ("highest probability", "count", "share", "accuracy", "confidence", "gap")
-        return Grid("Confidence bins", header, rows)
-
-    def _levels(self) -> Grid:
-        keys = ("average_probability", "accuracy", "count", "mean_probability", "gold_share")
-        rows = tuple(
-            (row["name"], *(_none_if_undefined(row[key]) for key in keys))
-            for row in self.list_levels()
-        )
-        header = (
-            "level",
-            "probability when most probable",
-            "accuracy when most probable",
-            "most probable",
-            "mean probability",
-            "gold share",
-        )
-        optional = ("mean probability", "most probable")
-        return Grid("Probabilities of the levels", header, rows, optional=optional)
-
-    def _make_decomposition_grid(self) -> Grid:
-        header = ("score", *(term.replace("_", " ") for term in DECOMPOSITION_TERMS), "sum")
-        rows: tuple[tuple[Cell, ...], ...] = tuple(
-            (name, *(terms[term] for term in DECOMPOSITION_TERMS), terms["score"])
-            for name, terms in self.decompose_scores().items()
-        )
-        return Grid("Where the scores come from", header, rows)
 
 
 def calibrate_subgroups(
@@ -529,21 +556,6 @@ def _score_gold_shares(metric: Metric, summary: Reliability) -> float:
     return math.nan
 
 
-def _make_metric_row(
-    name: str, score: ProbabilityScore, intervals: ConfidenceIntervals | None
-) -> tuple[Cell, ...]:
-    found, perfect = score.estimate, score.perfect_calibration
-    return (
-        name,
-        BETTER_VALUES[score.metric.direction],
-        found.value,
-        *(() if intervals is None else (format_interval(found.low, found.high),)),
-        None if math.isnan(score.base_rate) else score.base_rate,
-        None if perfect is None else perfect.mean,
-        None if perfect is None or math.isnan(perfect.p) else format_p_value(perfect.p),
-    )
-
-
 def _divide_or_nan(part: float, whole: float) -> float:
     return float(part / whole) if whole else math.nan
 
@@ -552,7 +564,3 @@ def format_bin_range(row: dict[str, Any], bins: int) -> str:
     """Return the range of a bin as people read it."""
     digits = 2 if bins <= 100 else 3
     return f"({row['low']:.{digits}f}, {row['high']:.{digits}f}]"
-
-
-def _none_if_undefined(value: Cell) -> Cell:
-    return "n/a" if isinstance(value, float) and math.isnan(value) else value

@@ -16,12 +16,16 @@ from ordinate.inference.calibration_curves import (
 from ordinate.inference.probability_scores import PerfectCalibration
 from ordinate.metrics.corp import CORP_TERMS
 from ordinate.render import Grid
+from ordinate.render.charts import MISSING, Axis, Bar, Chart, Line, Mark, Panel
 from ordinate.render.document import Cell, format_cell
-from ordinate.render.estimates import format_p_value, format_percent
+from ordinate.render.estimates import format_count, format_p_value, format_percent
 from ordinate.render.tables import to_plain
 from ordinate.results.base import Record, to_json_label
 from ordinate.summaries.reliability import CURVE_BINS, Reliability
 
+OBSERVED, CALIBRATED, ITEMS = "observed frequency", "calibrated", "share of items"
+BAND = "consistency band of a calibrated system"
+MOST_EVENTS = 12  # whose curves can be seen at once
 READ_AT = (0.1, 0.25, 0.5, 0.75, 0.9)  # forecasts at which a table shows the curves
 ABBREVIATIONS = ("MCB", "DSC", "UNC")
 SIGNIFICANT = 0.05  # a smaller p, adjusted for the number of tests, is called miscalibration
@@ -195,6 +199,62 @@ class CalibrationCurves:
     def _is_approximate(self) -> bool:
         return self.terms["within_variance"] > ROUNDING
 
+    # --- the reliability diagram ---------------------------------------------------------------
+
+    def make_chart(self, bins: int) -> Chart:
+        """Return the reliability diagram of each event, over so many bins of probabilities.
+
+        The band lies where the curve of a calibrated system would: it belongs to the diagonal.
+        """
+        count = len(self.events)
+        step = -(-count // MOST_EVENTS)
+        panels = tuple(
+            Panel(
+                (
+                    *self._make_histogram(event, bins),
+                    *_make_curves(self.events[event]),
+                ),
+                self.names[event],
+            )
+            for event in range(0, count, step)
+        )
+        band = ""
+        if self.tests and self.intervals is not None:
+            level = format_percent(self.intervals.level, digits=0)
+            band = f" The band is the {level} consistency band of a calibrated system."
+        left_out = f" {len(panels)} of {count} events are shown." if step > 1 else ""
+        return Chart(
+            "reliability",
+            "Reliability of the cumulative probabilities",
+            "Of the items with about the same predicted probability to be at most a level, the "
+            "share that is, by isotonic regression; bars are the share of items with such "
+            "probabilities."
+            f"{band}{left_out}",
+            Axis("predicted probability", low=0.0, high=1.0),
+            Axis("observed frequency", low=0.0, high=1.0),
+            panels,
+            series=(OBSERVED, CALIBRATED, ITEMS),
+            columns=min(3, len(panels)),
+        )
+
+    def _make_histogram(self, event: int, bins: int) -> list[Mark]:
+        """Return the share of items by their probability of an event."""
+        items = self.summary.bins["cumulative", bins].items[event]
+        edges = np.linspace(0.0, 1.0, bins + 1).tolist()
+        total = items.sum()
+        return [
+            Bar(
+                (low + high) / 2.0,
+                float(count / total),
+                width=high - low,
+                series=ITEMS,
+                detail=f"{low:.2f} to {high:.2f}: {format_count(int(count))}, "
+                f"{format_percent(float(count / total))}",
+            )
+            for low, high, count in zip(edges, edges[1:], items.tolist(), strict=False)
+            if count
+        ]
+
 
 def _format_terms(terms: dict[str, float], perfect: PerfectCalibration | None) -> tuple[Cell, ...]:
     names = (*CORP_TERMS[: len(ABBREVIATIONS)], "score")
@@ -210,3 +270,23 @@ def _format_reading(frequency: float, low: float, high: float) -> str | None:
     if math.isnan(frequency):
         return None
     return f"{frequency:.3f}{'*' * bool(is_outside_band(frequency, low, high))}"
+
+
+def _make_curves(curve: CalibrationCurve) -> list[Mark]:
+    """Return the curve over the diagonal, whose band ends with the forecasts."""
+    forecast, observed = tuple(curve.forecast.tolist()), tuple(curve.frequency.tolist())
+    bands = [(MISSING, *x.tolist(), MISSING) for x in (curve.low, curve.high)]
+    has_band = not np.isnan(curve.low).all()
+    low, high = bands if has_band else ((), ())
+    perfect = curve.perfect_calibration
+    p = "" if perfect is None else f", p {format_p_value(perfect.p)}"
+    whole = (0.0, *forecast, 1.0)
+    return [
+        Line(whole, whole, low, high, series=CALIBRATED, detail=BAND if has_band else CALIBRATED),
+        Line(
+            forecast,
+            observed,
+            series=OBSERVED,
+            detail=f"miscalibration {curve.terms['miscalibration']:.4f}{p}",
+        ),
+    ]

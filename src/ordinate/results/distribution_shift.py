@@ -22,7 +22,16 @@ from ordinate.render.estimates import (
     format_value_with_interval,
 )
 from ordinate.render.forest_plots import MOST_ROWS
-from ordinate.render.tables import NAME, NUMBER, UNIT_JOINED, Column, Kind, Table, to_plain
+from ordinate.render.tables import (
+    NAME,
+    NUMBER,
+    SHARE,
+    UNIT_JOINED,
+    Column,
+    Table,
+    leave_undefined_empty,
+    to_plain,
+)
 from ordinate.results.base import (
     SCHEMA,
     Record,
@@ -39,7 +48,7 @@ __all__ = ["ShiftEvaluation", "evaluate_shift"]
 Floats = NDArray[np.float64]
 INSIDE, SHIFTED = "inside", "shifted"
 SIDES = {"difference": "shifted less inside"}
-KNOWN_SHARE = Kind(lambda share: None if math.isnan(share) else format_percent(share))
+KNOWN_SHARE = leave_undefined_empty(SHARE)
 EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 
 

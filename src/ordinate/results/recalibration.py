@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,28 +12,32 @@ from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.metrics import Metric
 from ordinate.readers.tables import is_table
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.charts import Chart
-from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.render.estimates import format_headline, format_interval_head
-from ordinate.render.tables import to_plain
+from ordinate.render.document import format_cell, format_interval
+from ordinate.render.estimates import format_headline, format_value_with_interval
+from ordinate.render.tables import ESTIMATE, NAME, Column, Estimates, Table, to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
     ScaleDeclaration,
     resolve_intervals,
 )
-from ordinate.results.base import BETTER_VALUES, Record, Result, record_call
+from ordinate.results.base import Record, Result, record_call
 from ordinate.results.calibration import (
     Calibration,
-    ProbabilityScore,
     collect_required_parts,
     select_probability_metrics,
 )
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels, arrange_columns
 from ordinate.summaries.reliability import Reliability
 
+BEFORE, AFTER = "before", "after"
+CHANGE = Estimates(  # a calibration error may have none
+    lambda x: None if math.isnan(x) else x, ESTIMATE.show_bounds, keys=("low", "high")
+)
 CHANGES_NOTE = (
     "A change is after less before. Those of calibration errors have no valid interval: compare "
     "both with what they are on average if calibrated."
@@ -137,47 +141,60 @@ class RecalibrationEvaluation(Result):
         }
 
     def make_charts(self) -> Iterable[Chart]:
-        """Return metrics and reliability before and after."""
-        from ordinate.results.recalibration_charts import chart_recalibration  # noqa: PLC0415 - start-up: a pipe shows none
-
-        return chart_recalibration(self)
-
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric."""
-        return [
-            {
-                "metric": name,
-                "before": self.before.metrics[name].value,
-                "after": self.after.metrics[name].value,
-                "change": found.value,
-                "low": found.low,
-                "high": found.high,
-                "if_calibrated_before": _get_perfect_mean(self.before.metrics[name]),
-                "if_calibrated_after": _get_perfect_mean(self.after.metrics[name]),
-                "n": self.before.summary.n,
-            }
-            for name, found in self.changes.items()
+        """Return metrics and reliability after recalibration, and before."""
+        strips = [
+            MetricStrip(
+                score.metric,
+                score.estimate,
+                {BEFORE: self.before.metrics[name].estimate},
+                note=f"change {format_value_with_interval(self.changes[name], self.after.level)}",
+            )
+            for name, score in self.after.metrics.items()
         ]
+        yield from MetricStrips(strips, self.after.level, AFTER, in_rows=True).make_charts(
+            "Each metric of the probabilities before and after recalibration, with its confidence "
+            "interval, on an axis of its own.",
+            "recalibration",
+            "Probabilities before and after recalibration",
+        )
+        for name, part in {AFTER: self.after, BEFORE: self.before}.items():
+            chart = part.curves.make_chart(part.bins)
+            yield replace(chart, variant=name, varies_by="recalibration")
+
+    def tables(self) -> Iterable[Table]:
+        """Return each metric before and after."""
+        columns = (
+            Column("metric", kind=NAME, get=lambda row: row[0]),
+            Column("better", kind=NAME, get=lambda row: row[1].better, stored=False),
+            Column(BEFORE, get=lambda row: row[1].value),
+            Column(AFTER, get=lambda row: row[2].value),
+            Column("change", kind=CHANGE, get=lambda row: row[3]),
+            *(
+                Column(f"if_calibrated_{x}", f"{x} if calibrated", get=get, optional=True)
+                for x, get in (
+                    (BEFORE, lambda row: row[1].if_calibrated),
+                    (AFTER, lambda row: row[2].if_calibrated),
+                )
+            ),
+        )
+        records = [
+            (name, self.before.metrics[name], self.after.metrics[name], change)
+            for name, change in self.changes.items()
+        ]
+        common = {"n": self.before.summary.n}
+        yield Table("metrics", "Recalibration", columns, records, self.after.level, common=common)
 
     def document(self) -> Document:
         """Return the metrics side by side, and the bins after."""
-        summary, intervals = self.after.summary, self.after.interval
+        summary = self.after.summary
         title = f"Probabilities of {summary.n:,} items on {summary.scale}, before and after"
-        header = (
-            "metric",
-            "better",
-            "before",
-            "after",
-            "change",
-            "CI" if intervals is None else format_interval_head(intervals.level),
-            "before if calibrated",
-            "after if calibrated",
-        )
-        rows = tuple(self._row(name, score) for name, score in self.before.metrics.items())
-        optional = ("before if calibrated", "after if calibrated")
-        grid = Grid("Recalibration", header, rows, left=2, optional=optional)
         verdict = self._write_verdict()
-        return Document(title, (grid, self.after.document()), verdict, (CHANGES_NOTE,))
+        return Document(
+            title,
+            (*self.get_table("metrics").grids(), self.after.document()),
+            verdict,
+            (CHANGES_NOTE,),
+        )
 
     def _write_verdict(self) -> str:
         """Say what became of the first proper score, or of the first metric."""
@@ -189,25 +206,12 @@ class RecalibrationEvaluation(Result):
         if math.isnan(change.low):
             return f"Recalibrated: {values}."
         interval = format_interval(change.low, change.high)
-        level = None if self.after.interval is None else self.after.interval.level
+        level = self.after.level
         gap = f"{values}, change {format_headline(format_cell(change.value), interval, level)}"
         if change.low <= 0 <= change.high:
             return f"Recalibration changes nothing significantly: {gap}."
         better = before.metric.is_better(after.value, before.value)
         return f"Recalibration makes the probabilities {'better' if better else 'worse'}: {gap}."
-
-    def _row(self, name: str, before: ProbabilityScore) -> tuple[Cell, ...]:
-        found, after = self.changes[name], self.after.metrics[name]
-        return (
-            name,
-            BETTER_VALUES[before.metric.direction],
-            before.value,
-            after.value,
-            None if math.isnan(found.value) else found.value,
-            format_interval(found.low, found.high),
-            _get_perfect_mean(before),
-            _get_perfect_mean(after),
-        )
 
 
 def _align_items(
@@ -232,7 +236,3 @@ def _align_items(
     if not empty.any():
         return first, second
     return np.where(empty[:, None], np.nan, first), np.where(empty[:, None], np.nan, second)
-
-
-def _get_perfect_mean(score: ProbabilityScore) -> float | None:
-    return None if score.perfect_calibration is None else score.perfect_calibration.mean
