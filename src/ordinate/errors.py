@@ -35,9 +35,8 @@ LONGEST_VALUE = 300  # letters of a value that an error repeats
 PASSWORD_AT_HOST = re.compile(  # not so C:/ann@host.csv, nor what stands behind a folder
     r"^([^:]*://[^:]*|(?=[^:]*//)[^:]*|(?![a-z]:[/\\])[^:/\\]*):(.*)@", re.IGNORECASE | re.DOTALL
 )
-PARAMETER = re.compile(
-    r"([^?&=\s]*)=([^&]*?)(?=&|\s\w+=|\Z)"
-)  # of an address, or a "host=h port=1"
+# Of an address, or a "host=h port=1"; a name is looked for from its start, or long words take long.
+PARAMETER = re.compile(r"(?<![^?&=\s])([^?&=\s]*)=([^&]*?)(?=&|\s\w+=|\Z)")
 PASSWORD_NAME = re.compile(r"(password|passwd|pwd)\Z", re.IGNORECASE)
 # Within words of Persian and of Indian languages, and within emoji; they drive no terminal.
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"

@@ -55,7 +55,7 @@ for line in sys.stdin:
     code = main(line.split())
     assert code == 0, (line, code)
 """
-COMMANDS = """
+EVALUATION = """
 evaluate levels.csv --gold gold --predicted predicted -o page.html
 evaluate levels.csv --gold gold --predicted predicted --groups task --format json -o values.json
 compare systems.csv --gold gold --systems tfidf,forest --metrics mae -o systems.json
@@ -65,6 +65,11 @@ verify page.html
 metrics mae
 init study
 check -e study
+tune-regression densities.csv --target density --models poly_ridge --trials 1 --jobs 2 -e q
+predict-regression densities.csv -e q -o predictions.csv
+"""
+MODELS = """
+init study
 tune -e study --preset minimal --jobs 2
 predict -e study
 rank -e study
@@ -98,11 +103,18 @@ def test_every_module_is_imported_without_what_only_posix_has(settings, tmp_path
     assert int(run_python(IMPORT_ALL, settings, tmp_path)) > 0.9 * modules
 
 
-def test_commands_run_without_what_only_posix_has(settings, tmp_path):
+@pytest.mark.parametrize(
+    ("commands", "files"),
+    [
+        (EVALUATION, {"page.html", "values.json", "systems.json", "predictions.csv"}),
+        pytest.param(MODELS, {"predictions.csv"}, marks=pytest.mark.slow),
+    ],
+    ids=["evaluation", "models"],
+)
+def test_commands_run_without_what_only_posix_has(settings, tmp_path, commands, files):
     work = tmp_path / "work"
     work.mkdir()
     for name, example in {"levels": "cefr", "systems": "systems", "densities": "densities"}.items():
         (work / f"{name}.csv").write_bytes(locate_example(example).read_bytes())
-    run_python(RUN, settings, work, COMMANDS.strip())
-    made = {path.name for path in work.iterdir()}
-    assert {"page.html", "values.json", "systems.json", "predictions.csv"} <= made
+    run_python(RUN, settings, work, commands.strip())
+    assert files <= {path.name for path in work.iterdir()}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from experiments import CEFR, lay_out, write_data
 from regression_tables import columns
 
@@ -133,6 +134,14 @@ CASES = (
         {"models": "poly_ridge,kernel_ridge", "trials": 3, "folds": 3},
         "poly_ridge",
     ),
+)
+
+# `make test-all` tries laws of long searches on both tasks, `make test` on the quicker one.
+one_quick_task = pytest.mark.parametrize(
+    "case",
+    [pytest.param(CASES[0], marks=pytest.mark.slow), CASES[1]],
+    ids=[case.name for case in CASES],
+    indirect=True,
 )
 
 

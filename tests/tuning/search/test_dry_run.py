@@ -1,11 +1,12 @@
 """Dry runs of either task: what would be done, and nothing written."""
 
 import pytest
-from search_cases import read_untimed_files
+from search_cases import one_quick_task, read_untimed_files
 
 from ordinate.render import render
 
 
+@one_quick_task
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_plan_counts_at_least_the_fits_of_the_search(case, root, monkeypatch, nested):
     settings = case.make_settings(nested=nested, trials=2)

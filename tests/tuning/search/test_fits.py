@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from search_cases import read_untimed_files
+from search_cases import one_quick_task, read_untimed_files
 
 from ordinate.tuning.search import fits
 from ordinate.tuning.search.fits import FitOutputs, remove_checkpoints, run_fit
@@ -112,6 +112,7 @@ def test_a_fit_that_took_long_is_made_once(case, root, counter):
     assert not list(root.glob("results/checkpoints/*"))
 
 
+@one_quick_task
 def test_a_killed_search_goes_on_from_the_fits_that_took_long(case, root, finished, counter):
     case.tune(case.lay_out(root.parent / "whole"))
     whole, counter.count = counter.count, 0
@@ -122,6 +123,7 @@ def test_a_killed_search_goes_on_from_the_fits_that_took_long(case, root, finish
     assert read_untimed_files(root) == read_untimed_files(finished[0])
 
 
+@one_quick_task
 def test_checkpoints_that_are_damaged_are_made_again(case, root, finished, counter):
     kill_in_first_trial(case, root, counter)
     for path in root.glob("results/checkpoints/*.npz"):

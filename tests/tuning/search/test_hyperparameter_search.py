@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from search_cases import one_quick_task
 
 from ordinate.errors import BadInput, NotApplicable
 from ordinate.tuning.experiment.workers import WorkerPool
@@ -98,6 +99,7 @@ def test_a_metric_that_is_undefined_fails_the_trial_with_the_reason(task, monkey
     assert found.best is None
 
 
+@one_quick_task
 def test_a_hopeless_trial_is_given_up_after_some_folds(task, monkeypatch):
     """The sixth and later trials are compared with the median of those before them."""
     task = replace(task, settings=replace(task.settings, trials=12))

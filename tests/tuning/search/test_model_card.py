@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from rendered_reports import drop_code, words
-from search_cases import TABLE_FILE
+from search_cases import TABLE_FILE, one_quick_task
 
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.render import RENDERERS, Grid, render
@@ -60,6 +60,7 @@ def test_the_evaluation_is_that_of_the_run(finished):
     assert make_model_card(result) == card
 
 
+@one_quick_task
 @pytest.mark.parametrize("suffix", ["html", "json"])
 def test_a_saved_card_is_recomputed_from_its_summaries(finished, case, suffix, tmp_path):
     root, _ = finished

@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from search_cases import seal
+from search_cases import one_quick_task, seal
 
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.tuning.experiment.manifest import Manifest
@@ -129,6 +129,7 @@ def test_nothing_that_is_saved_is_a_pickle(finished):
             assert all(stored[name].dtype != object for name in stored.files)
 
 
+@one_quick_task
 @pytest.mark.parametrize("name", ["calibration", "model/model.json", "description.json"])
 def test_a_changed_file_is_never_opened(case, winner, finished, name):
     root = winner.parents[1]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from search_cases import CASES
+from search_cases import CASES, one_quick_task
 
 from ordinate.tuning.search import selection
 from ordinate.tuning.search.fits import FitOutputs
@@ -38,6 +38,7 @@ def test_the_winner_is_the_best_candidate_and_of_equals_the_first(case, root):
     assert task.select_winner([high, same], None) is high
 
 
+@one_quick_task
 def test_all_that_led_to_the_winner_is_told(case, root):
     task = case.open_task(root, case.make_settings(trials=1))
     found = select_model(task)
@@ -48,6 +49,7 @@ def test_all_that_led_to_the_winner_is_told(case, root):
         assert one.candidate == (*study.key, study.best.params)
 
 
+@one_quick_task
 def test_outputs_that_nobody_kept_are_made_again(case, root):
     """A run that was killed after its trials and before its models had names leaves no others."""
     settings = case.make_settings(trials=1)
@@ -87,6 +89,7 @@ def nested(case, tmp_path_factory):
         return root, case.tune(root, make_settings(case)), seen
 
 
+@one_quick_task
 def test_each_fold_selects_and_all_items_are_evaluated_once(case, nested):
     _, result, _ = nested
     models = case.make_settings().models
@@ -104,6 +107,7 @@ def test_each_fold_selects_and_all_items_are_evaluated_once(case, nested):
     assert plain["estimate"] == result.report.convert_evaluation(result.nested.evaluation)
 
 
+@one_quick_task
 def test_an_outer_fold_is_never_seen_by_its_selection(case, nested):
     root, _, seen = nested
     whole = case.open_task(root)
@@ -125,6 +129,7 @@ def change_items(task, rows):
     return replace(task, table=replace(task.table, target=target))
 
 
+@one_quick_task
 def test_what_an_outer_fold_holds_changes_nothing_that_is_selected_or_predicted_for_it(
     case, nested, tmp_path
 ):
@@ -138,18 +143,21 @@ def test_what_an_outer_fold_holds_changes_nothing_that_is_selected_or_predicted_
         assert selection._run_outer_fold(changed, number, fold) == expected
 
 
+@one_quick_task
 def test_the_selection_itself_is_the_same_without_it(case, nested, tmp_path):
     plain = case.tune(case.lay_out(tmp_path / "plain"), make_settings(case, nested=False))
     assert plain.nested is None
     assert plain.to_dict()["winning"] == nested[1].to_dict()["winning"]
 
 
+@one_quick_task
 def test_what_an_outer_fold_selected_is_cached(case, nested, monkeypatch):
     root, result, _ = nested
     forbid(monkeypatch, "_run_outer_fold")
     assert case.tune(root, make_settings(case)).to_dict() == result.to_dict()
 
 
+@one_quick_task
 def test_a_record_of_an_outer_fold_that_is_damaged_is_made_again(case, nested):
     root, result, _ = nested
     paths = sorted((root / "results/nested").iterdir())
@@ -169,6 +177,7 @@ class Hurried(TimeBudget):
         return 0
 
 
+@one_quick_task
 def test_a_nested_search_that_a_timeout_ended_is_told_of_and_not_cached(case, root, monkeypatch):
     one = {"models": case.model}
     case.tune(root, make_settings(case, nested=False, **one))  # the selection itself is finished
@@ -184,6 +193,7 @@ def test_a_nested_search_that_a_timeout_ended_is_told_of_and_not_cached(case, ro
     assert len(list((root / "results/nested").iterdir())) == 3
 
 
+@one_quick_task
 def test_there_is_no_estimate_of_some_folds_alone(case, root):
     """The time is over after the first outer fold, whose selection the next run finds again."""
     task = case.open_task(root, make_settings(case, models=case.model, trials=1))
@@ -196,6 +206,7 @@ def test_there_is_no_estimate_of_some_folds_alone(case, root):
     assert estimate_nested(task).finished
 
 
+@one_quick_task
 def test_outputs_of_the_best_trial_outlive_a_kill(case, root, monkeypatch):
     """A run that goes on fits nothing again, so that it can keep to its time."""
     with monkeypatch.context() as patch:

@@ -1,6 +1,7 @@
 """Settings that every search has: checked before any work, and presets."""
 
 import pytest
+from search_cases import one_quick_task
 
 from ordinate.errors import BadOption, MissingExtra
 from ordinate.tuning.search.settings import EXECUTION_SETTINGS
@@ -65,6 +66,7 @@ def refuse_all_but(monkeypatch, settings, *installed):
     monkeypatch.setattr(settings, "check_model_type", classmethod(check))
 
 
+@one_quick_task
 def test_auto_does_without_what_is_not_installed(case, root, monkeypatch):
     settings = type(case.make_settings())
     refuse_all_but(monkeypatch, settings, case.model)

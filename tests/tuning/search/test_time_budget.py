@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from search_cases import CASES, read_untimed_files
+from search_cases import CASES, one_quick_task, read_untimed_files
 
 from ordinate.tuning.search.fits import OutOfTime, run_fit
 from ordinate.tuning.search.selection import select_model
@@ -71,7 +71,8 @@ def began(case, monkeypatch):
     return began
 
 
-@pytest.mark.parametrize("nested", [False, True])
+@one_quick_task
+@pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_no_fit_begins_when_the_time_is_over_but_the_last_one_of_the_winner(
     case, root, tmp_path, began, nested
 ):
@@ -97,6 +98,7 @@ def test_no_fit_begins_when_the_time_is_over_but_the_last_one_of_the_winner(
     assert result.to_dict() == whole.to_dict()
 
 
+@one_quick_task
 def test_the_best_model_is_fitted_a_last_time_when_the_time_is_over_and_no_other(
     case, root, finished, began
 ):
@@ -135,6 +137,7 @@ def test_time_for_one_trial_leaves_one_model_and_says_so(case, root):
     assert case.load(root).name == result.winner.name
 
 
+@one_quick_task
 def test_a_search_that_was_cut_goes_on_to_the_same_end(case, root, finished, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(TimeBudget, "end", -1.0)
@@ -143,11 +146,13 @@ def test_a_search_that_was_cut_goes_on_to_the_same_end(case, root, finished, mon
     assert case.tune(root).to_dict() == finished[1].to_dict()
 
 
+@one_quick_task
 def test_a_timeout_that_was_long_enough_changes_no_file(case, root, finished):
     case.tune(root, case.make_settings(timeout=1e6))
     assert read_untimed_files(root) == read_untimed_files(finished[0])
 
 
+@one_quick_task
 @pytest.mark.usefixtures("began")
 def test_the_time_of_screening_and_of_the_nested_estimate_counts(case, root):
     timeout = 8.5 if case.name == "classification" else 2.5

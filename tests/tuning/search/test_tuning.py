@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from search_cases import CASES, read_untimed_files
+from search_cases import CASES, one_quick_task, read_untimed_files
 
 from ordinate.errors import BadInput, BadOutput, BadStore, FolderLocked
 from ordinate.tuning.experiment.lock import hold_lock
@@ -114,6 +114,7 @@ def test_more_processes_change_nothing(case, root, finished):
     assert read_untimed_files(root) == read_untimed_files(finished[0])
 
 
+@one_quick_task
 def test_more_trials_go_on_from_those_that_are_there(case, root, finished, monkeypatch):
     case.tune(root, case.make_settings(trials=1))
     made, finish = [], hyperparameter_search._finish_trial
@@ -128,11 +129,13 @@ def test_more_trials_go_on_from_those_that_are_there(case, root, finished, monke
     assert more.to_dict() == finished[1].to_dict()
 
 
+@one_quick_task
 def test_fewer_trials_than_there_are_give_the_result_of_fewer(case, copied, finished):
     case.tune(copied, case.make_settings(trials=5))
     assert case.tune(copied).to_dict() == finished[1].to_dict()
 
 
+@one_quick_task
 def test_another_seed_is_another_search(case, root, finished):
     other = case.tune(root, case.make_settings(seed=1))
     assert other.run != finished[1].run
@@ -143,6 +146,7 @@ class Killed(BaseException):
     """Ends a run as a kill would."""
 
 
+@one_quick_task
 def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(case, root, finished, monkeypatch):
     def killed(*_, **__):
         raise Killed("now")
@@ -160,6 +164,7 @@ def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(case, root, fin
 # --- what decides --------------------------------------------------------------------------------
 
 
+@one_quick_task
 @pytest.mark.parametrize("where", ["apart", "in one folder"])
 def test_what_is_tested_on_decides_nothing(case, root, copied, finished, where):
     first, place = finished[1], root if where == "apart" else copied
@@ -204,6 +209,7 @@ def test_files_that_no_search_wrote_are_not_replaced(case, root, name):
     assert read_untimed_files(root) == before
 
 
+@one_quick_task
 def test_studies_that_are_damaged_begin_anew_once_they_are_moved_away(case, copied, finished):
     path = copied / "results" / "studies.db"
     path.write_text("no database")
