@@ -1,7 +1,6 @@
 """The views of regressions have the numbers of metrics, residuals and differences."""
 
 import math
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import ordinate
 from ordinate.render import svg
 from ordinate.render.charts import Bar, Line, Point, Rule
+from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
 
 HOSTILE = "<script>alert(1)</script>"
@@ -178,7 +178,7 @@ def test_bins_that_look_alike_keep_their_rows():
 
 
 def test_a_report_with_residuals_shows_them_instead_of_a_line(result, residuals):
-    whole = replace(result, parts=(residuals,))
+    whole = result.add_parts([ReportPart("residuals", residuals)])
     assert whole.get_chart("predicted") == residuals.get_chart("predicted")
     assert whole.get_chart("residuals") == residuals.get_chart("residuals")
 

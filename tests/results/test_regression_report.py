@@ -200,10 +200,10 @@ def test_every_form_renders_everything(form):
 def test_csv_has_a_row_for_each_metric_of_each_group():
     y, p = heavy()
     result = evaluate_regression(y, p, by=["a", "b"] * 150, unit="kg")
-    every = list(csv.DictReader(io.StringIO(render(result, "csv"))))
-    rows = [row for row in every if row["part"] == "metrics"]
+    rows = list(csv.DictReader(io.StringIO(render(result, "csv"))))
     assert len(rows) == 3 * len(DEFAULT_METRICS)
-    assert {row["model"] for row in every} == {"", *(b.name for b in result.baselines)}
+    baselines = result.list_tables()["baselines"]
+    assert [row["name"] for row in baselines] == [b.name for b in result.baselines]
     assert {row["group"] for row in rows} == {"", "a", "b"}
     assert float(rows[0]["value"]) == result.metrics["rmse"].value
     assert rows[0]["unit"] == "kg"

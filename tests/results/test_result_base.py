@@ -27,7 +27,6 @@ from ordinate.results.base import (
     Origin,
     Result,
     align_columns,
-    split_by_part,
     to_json_label,
 )
 
@@ -285,11 +284,6 @@ def test_a_column_of_several_types_is_one_of_strings():
     assert [row["level"] for row in frame] == ["1", "B1", None]
     assert [row["p"] for row in frame] == [0.5, None, None]
     assert [row["n"] for row in frame] == [None, None, 2]
-
-
-def test_parts_become_tables_with_the_columns_that_they_use():
-    rows = align_columns([{"part": "a b", "x": 1, "y": None}, {"part": "c", "z": 2.5}])
-    assert split_by_part(rows) == {"a_b": [{"x": 1}], "c": [{"z": 2.5}]}
 
 
 def test_plain_values_know_no_nan_at_any_depth():

@@ -285,21 +285,6 @@ def to_flat_record(estimate: Estimate) -> Record:
     return {key: getattr(estimate, key) for key in keys}
 
 
-def split_by_part(rows: list[Record]) -> dict[str, list[Record]]:
-    """Return records by their column `part`, each with the columns that it uses.
-
-    >>> split_by_part([{"part": "metrics", "low": 1.0}, {"part": "baselines", "low": None}])
-    {'metrics': [{'low': 1.0}], 'baselines': [{}]}
-    """
-    tables: dict[str, list[Record]] = {}
-    for row in rows:
-        tables.setdefault(row["part"].replace(" ", "_"), []).append(row)
-    for name, records in tables.items():
-        used = [key for key in records[0] if any(row[key] is not None for row in records)]
-        tables[name] = [{key: row[key] for key in used if key != "part"} for row in records]
-    return tables
-
-
 def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
     """Return subgroups by their names as strings, made distinct where they look alike."""
     found: dict[str, T] = {}

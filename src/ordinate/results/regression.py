@@ -28,9 +28,9 @@ from ordinate.metrics import Metric, find_metric
 from ordinate.readers.numeric_cells import MissingPolicy
 from ordinate.readers.regression import RegressionData, sum_table
 from ordinate.readers.tables import LazyTable
-from ordinate.render import Block, Document
+from ordinate.render import Document
 from ordinate.render.charts import Chart
-from ordinate.render.tables import to_plain
+from ordinate.render.tables import NAME, NUMBER, UNIT_ESTIMATE, Column, Table, to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -38,16 +38,14 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import (
+    BETTER_VALUES,
     SCHEMA,
     Origin,
     Record,
     Result,
     Serializable,
-    align_columns,
     name_subgroups,
     record_call,
-    split_by_part,
-    to_flat_record,
 )
 from ordinate.results.given_columns import take_columns
 from ordinate.results.regression_items import (
@@ -60,11 +58,7 @@ from ordinate.results.regression_items import (
     summarise_previous,
 )
 from ordinate.results.regression_tails import ErrorTails, compute_tails
-from ordinate.results.regression_text import (
-    describe_regression,
-    describe_tail_assumptions,
-    get_interval_unit,
-)
+from ordinate.results.regression_text import describe_regression, describe_tail_assumptions
 from ordinate.results.report_parts import ReportPart
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
@@ -134,10 +128,7 @@ class RegressionEvaluation(Result):
     against_constant: LossTests | None = None  # the first of the baselines; not of subgroups
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
     prediction_intervals: dict[str, Estimate] = field(default_factory=dict)
-    sections: tuple[Block, ...] = ()  # further parts of the report
-    further: Record = field(default_factory=dict)  # and of the JSON, by name
-    further_rows: tuple[Record, ...] = ()  # and of the CSV
-    parts: tuple[Result, ...] = ()  # the results behind them, for their views
+    parts: tuple[ReportPart, ...] = ()  # further parts of the report
 
     @classmethod
     def from_summary(
@@ -257,13 +248,7 @@ class RegressionEvaluation(Result):
     @record_call
     def add_parts(self, parts: Sequence[ReportPart]) -> "RegressionEvaluation":
         """Return the same, whose report has further parts."""
-        return replace(
-            self,
-            sections=tuple(block for part in parts for block in part.list_blocks()),
-            further={part.name: part.result.to_dict() for part in parts},
-            further_rows=tuple(row for part in parts for row in part.rows()),
-            parts=tuple(part.result for part in parts),
-        )
+        return replace(self, parts=tuple(parts))
 
     @property
     def sigma(self) -> float:
@@ -276,7 +261,9 @@ class RegressionEvaluation(Result):
         return compute_tails(self.summary)
 
     def get_unit(self, metric: Metric) -> str | None:
-        """Return the unit of a metric; a share has none."""
+        """Return the unit of a metric, of prediction intervals, too; a share has none."""
+        if metric.summary is PredictionIntervals:
+            return None if metric.share else self.unit
         return get_metric_unit(metric, self.unit)
 
     def normalized(self) -> dict[str, float]:
@@ -321,7 +308,7 @@ class RegressionEvaluation(Result):
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
             "by": to_plain(dict(self.list_subgroups())),
-            **self.further,
+            **{part.name: part.result.to_dict() for part in self.parts},
             "source": self.origin.to_dict(),
         }
 
@@ -331,53 +318,86 @@ class RegressionEvaluation(Result):
 
         return chart_regression(self)
 
-    def list_tables(self) -> dict[str, list[Record]]:
-        """Return the metrics, the baselines and what else the report has, part by part."""
-        return split_by_part(self.rows())
+    @property
+    def level(self) -> float | None:
+        """The level of the intervals, None where there are none."""
+        return None if self.interval is None else self.interval.level
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric, of all items and then of each subgroup."""
-        parts = [("", self), *self.list_subgroups()]
-        rows: list[Record] = [
-            {
-                "part": "metrics",
-                "group": group,
-                "metric": m.expression,
-                "value": part.metrics[m.expression].value,
-                "low": part.metrics[m.expression].low,
-                "high": part.metrics[m.expression].high,
-                "method": part.metrics[m.expression].method,
-                "unit": self.get_unit(m),
-                "n": part.summary.n,
-            }
-            for group, part in parts
-            for m in part.selected
+    def tables(self) -> Iterable[Table]:
+        """Return the metrics, of all items and then of each subgroup, large errors, baselines."""
+        everything: list[tuple[str, RegressionEvaluation]] = [("", self), *self.list_subgroups()]
+        columns = [
+            Column("group", shown=False),
+            Column("metric", kind=NAME, get=lambda row: row["metric"].expression),
+            Column(
+                "better",
+                kind=NAME,
+                get=lambda row: BETTER_VALUES[row["metric"].direction],
+                stored=False,
+            ),
+            Column("value", kind=UNIT_ESTIMATE),
+            Column("unit", get=lambda row: self.get_unit(row["metric"]), shown=bool(self.unit)),
+            Column("n", shown=False),
         ]
-        rows += [
-            row | {"group": group, "n": part.summary.n}
-            for group, part in parts
-            for row in part.tails.rows(self.unit, describe_tail_assumptions(part))
+        records = [
+            {"group": group, "metric": metric, "value": found, "n": part.summary.n}
+            for group, part in everything
+            for metric, found in part.list_estimates()
         ]
-        rows += [
-            {"part": "baselines", "metric": name, "model": baseline.name, "value": value}
-            for baseline in self.baselines
-            for name, value in (("rmse", baseline.rmse), ("mae", baseline.mae))
+        yield Table("metrics", "Metrics", columns, records, self.level)
+        tails = [
+            {"group": group, **row}
+            for group, part in everything
+            for row in part.tails.list_figures(self.unit)
         ]
-        rows += [
-            {"part": "normalized", "metric": name, "value": value}
-            for name, value in self.normalized().items()
+        columns = [
+            Column("group", shown=False),
+            Column("metric", shown=False),
+            Column("figure", kind=NAME, stored=False),
+            Column("value", shown=False),
+            Column("shown", "value", stored=False),
+            Column("unit", shown=bool(self.unit)),
+            Column("note", shown=False),
         ]
-        rows += [
-            {"part": "prediction_intervals", "group": group, "metric": name}
-            | to_flat_record(one)
-            | {
-                "unit": get_interval_unit(find_metric(name, PredictionIntervals), self.unit),
-                "n": part.summary.n,
-            }
-            for group, part in parts
-            for name, one in part.prediction_intervals.items()
+        yield Table("tails", "Large errors", columns, tails)
+        columns = [
+            Column("name", "always", NAME),
+            Column("note", kind=NAME),
+            Column("constant", "prediction", NUMBER),
+            Column("rmse", kind=NUMBER),
+            Column("mae", kind=NUMBER),
         ]
-        return align_columns([*rows, *self.further_rows])
+        yield Table("baselines", "Baselines", columns, self.baselines)
+        columns = [
+            Column("metric", kind=NAME, get=lambda row: row[0]),
+            Column(
+                "value",
+                self.unit or "in its unit",
+                NUMBER,
+                get=lambda row: self.metrics[row[0]].value,
+            ),
+            Column("normalized", "normalised", NUMBER, get=lambda row: row[1]),
+        ]
+        both = list(self.normalized().items())
+        if both:
+            yield Table("normalized", "On both scales", columns, both)
+
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return flat records by the name of their table, those of further parts among them."""
+        further = {
+            f"{part.name}_{name}": records
+            for part in self.parts
+            for name, records in part.result.list_tables().items()
+        }
+        return super().list_tables() | further
+
+    def list_estimates(self) -> list[tuple[Metric, Estimate]]:
+        """Return the metrics with their values, and those of prediction intervals after them."""
+        found = self.prediction_intervals.items()
+        return [
+            *((m, self.metrics[m.expression]) for m in self.selected),
+            *((find_metric(name, PredictionIntervals), one) for name, one in found),
+        ]
 
     def document(self) -> Document:
         """Return the report for people."""

@@ -8,7 +8,6 @@ from ordinate.render.charts import Axis, Chart, Line, Mark, Panel
 from ordinate.render.estimates import format_count, format_number, format_with_unit
 from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
-from ordinate.results.regression_text import get_interval_unit
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments
 
@@ -22,7 +21,7 @@ REACH = 2.0  # standard deviations of the predictions to which a straight line i
 
 def chart_regression(result: "RegressionEvaluation") -> list[Chart]:
     """Return the views of a regression, and those of its parts whose names are not taken."""
-    parts = [chart for part in result.parts for chart in part.list_charts()]
+    parts = [chart for part in result.parts for chart in part.result.list_charts()]
     charts = chart_metrics(result)
     if not any(chart.name == "predicted" for chart in parts):
         charts += chart_predicted_line(result.summary, result.unit)
@@ -123,7 +122,7 @@ def chart_prediction_intervals(result: "RegressionEvaluation") -> list[Chart]:
                 for name, part in parts
                 if metric.expression in part.prediction_intervals
             ],
-            Axis(metric.expression, unit=get_interval_unit(metric, result.unit)),
+            Axis(metric.expression, unit=result.get_unit(metric)),
             _get_level(result),
             "subgroup" if result.by else "items",
             nominal if metric.share else {},

@@ -165,9 +165,9 @@ class RegressionComparison(Result):
             "metrics": [{k: x for k, x in row.items() if k not in unused} for row in models],
             "differences": self._list_differences(),
             "tails": [
-                {"model": model} | {k: x for k, x in row.items() if k != "part"}
+                {"model": model} | {k: x for k, x in row.items() if k not in {"figure", "shown"}}
                 for model, found in self.tails.items()
-                for row in found.rows(self.unit)
+                for row in found.list_figures(self.unit)
             ],
         }
 
@@ -191,9 +191,9 @@ class RegressionComparison(Result):
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
         rows = [row | {"unit": units[str(row["metric"])]} for row in rows]
         rows += [
-            {"model": model} | {key: x for key, x in row.items() if key != "part"}
+            {"model": model} | {key: x for key, x in row.items() if key not in {"figure", "shown"}}
             for model, found in self.tails.items()
-            for row in found.rows(self.unit)
+            for row in found.list_figures(self.unit)
             if row["metric"] not in {"rmse", "mae"}
         ]
         if assumption := " ".join(self.describe_tail_assumptions()):

@@ -110,16 +110,19 @@ class ErrorTails(Serializable):
         """Whether what squared errors say is said of these items alone."""
         return self.is_heavy or self.kurtosis > HEAVY_KURTOSIS
 
-    def rows(self, unit: str | None, assumptions: Sequence[str] = ()) -> list[Record]:
-        """Return one flat record for each figure, and one for what intervals assume."""
-        rows: list[Record] = [
-            {"part": "tails", "metric": name, "value": value}
-            | {"unit": unit if name in UNIT_FIGURES else None, "note": self.undefined.get(name)}
+    def list_figures(self, unit: str | None) -> list[Record]:
+        """Return each figure, with its title, its unit, and why it has no value."""
+        return [
+            {
+                "metric": name,
+                "figure": TITLES[name],
+                "value": value,
+                "shown": _format_figure(self, name),
+                "unit": unit if name in UNIT_FIGURES else None,
+                "note": self.undefined.get(name),
+            }
             for name, value in self.figures.items()
         ]
-        if assumptions:
-            rows.append({"part": "tails", "metric": "assumption", "note": " ".join(assumptions)})
-        return rows
 
 
 # --- figures of a summary ------------------------------------------------------------------------
@@ -221,16 +224,6 @@ def _order_sizes(moments: Moments) -> tuple[Floats, Floats]:
 
 
 # --- words and grids -------------------------------------------------------------------------
-
-
-def make_tails_grid(tails: ErrorTails, unit: str | None) -> Grid:
-    """Return the figures of one model, one below the other."""
-    rows: list[tuple[Cell, ...]] = [
-        (title, _format_figure(tails, name), unit if name in UNIT_FIGURES else None)
-        for name, title in TITLES.items()
-    ]
-    header = ("figure", "value", "unit")
-    return Grid("Large errors", header, tuple(rows)).drop_empty_columns()
 
 
 def make_model_tails_grid(tails: Mapping[str, ErrorTails]) -> Grid:

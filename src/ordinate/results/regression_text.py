@@ -1,11 +1,12 @@
 """A regression evaluation in words and grids."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
 from ordinate.inference.constant_tests import FLIPPED, STUDENT
 from ordinate.inference.regression import FEWEST_RESAMPLED_ITEMS, STUDENTIZED, count_items
-from ordinate.metrics import Metric, find_metric
+from ordinate.metrics import Metric
 from ordinate.render import Block, Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
@@ -14,21 +15,19 @@ from ordinate.render.estimates import (
     format_estimate,
     format_estimate_interval,
     format_headline,
-    format_interval_head,
     format_number,
     format_p_value,
     format_percent,
     format_with_unit,
 )
-from ordinate.results.base import BETTER_VALUES
+from ordinate.results.base import Record
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.regression_tails import (
     describe_assumptions,
     describe_undefined_tails,
-    make_tails_grid,
 )
 from ordinate.results.report_parts import lay_out_subgroups, list_subgroup_blocks
-from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.regression import Moments
 
 if TYPE_CHECKING:
     from ordinate.results.regression import RegressionEvaluation
@@ -54,15 +53,23 @@ def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f", target in {result.unit}" if result.unit else ""
     selected = _order_metrics(result)
+    tables = {table.name: table for table in result.tables()}
+    own = [x for x in tables["metrics"].records if not x["group"]]
+    errors = [x for x in own if x["metric"].summary is Moments]
+    errors.sort(key=lambda row: selected.index(row["metric"]))
+    intervals = [x for x in own if x["metric"].summary is not Moments]
+    figures = [row for row in tables["tails"].records if not row["group"]]
+    metrics = replace(tables["metrics"], title="Prediction intervals", records=intervals)
     blocks: list[Block] = [
         _describe_left_out(result),
-        _make_metrics_grid(result, "Metrics", {m: result.metrics[m.expression] for m in selected}),
-        make_tails_grid(result.tails, result.unit),
-        _make_baselines_grid(result),
-        *_make_normalized_grids(result),
-        *_describe_prediction_intervals(result),
+        *replace(tables["metrics"], records=errors).grids(),
+        *(x.drop_empty_columns() for x in replace(tables["tails"], records=figures).grids()),
+        *tables["baselines"].grids(),
+        *(tables["normalized"].grids() if "normalized" in tables else ()),
+        *metrics.grids(),
+        *_describe_nominal_coverage(intervals),
         *list_subgroup_blocks(_make_subgroup_grids(result), len(result.by)),
-        *result.sections,
+        *(block for part in result.parts for block in part.list_blocks()),
     ]
     verdicts = {m.expression: _state_metric(result, m) for m in selected}
     leading = dict.fromkeys((selected[0], result.selected[0]))  # what was asked for first, too
@@ -140,23 +147,6 @@ def _describe_source(result: "RegressionEvaluation") -> list[str]:
     return [f"{files}Target: {origin.gold}. Predicted: {origin.predicted}.", *origin.notes]
 
 
-def _make_metrics_grid(
-    result: "RegressionEvaluation", title: str, found: dict[Metric, Estimate]
-) -> Grid:
-    """Return metrics with their intervals and units, where there are any."""
-    intervals, unit = result.interval, result.unit
-    level = () if intervals is None else (format_interval_head(intervals.level),)
-    header = ("metric", "better", "value", *level, *(("unit",) if unit else ()))
-    rows: list[tuple[Cell, ...]] = []
-    for metric, one in found.items():
-        interval = () if intervals is None else (format_estimate_interval(one),)
-        of_intervals = metric.summary is PredictionIntervals
-        own = get_interval_unit(metric, unit) if of_intervals else result.get_unit(metric)
-        row = (metric.expression, BETTER_VALUES[metric.direction], format_number(one.value))
-        rows.append((*row, *interval, *((own,) if unit else ())))
-    return Grid(title, header, tuple(rows), left=2)
-
-
 def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
     if result.interval is None:
         return []
@@ -230,50 +220,11 @@ def _describe_sigmas(result: "RegressionEvaluation") -> str:
     )
 
 
-def _make_baselines_grid(result: "RegressionEvaluation") -> Grid:
-    rows = tuple(
-        (
-            baseline.name,
-            baseline.note,
-            None if baseline.constant is None else format_number(baseline.constant),
-            format_number(baseline.rmse),
-            format_number(baseline.mae),
-        )
-        for baseline in result.baselines
-    )
-    return Grid("Baselines", ("always", "note", "prediction", "rmse", "mae"), rows, left=2)
-
-
-def _make_normalized_grids(result: "RegressionEvaluation") -> list[Grid]:
-    rows = tuple(
-        (name, format_number(result.metrics[name].value), format_number(value))
-        for name, value in result.normalized().items()
-    )
-    header = ("metric", result.unit or "in its unit", "normalised")
-    return [Grid("On both scales", header, rows)] if rows else []
-
-
-def _describe_prediction_intervals(result: "RegressionEvaluation") -> list[str | Grid]:
-    """Return how often prediction intervals hold their targets, and how wide they are."""
-    found = {
-        find_metric(name, PredictionIntervals): one
-        for name, one in result.prediction_intervals.items()
-    }
-    if not found:
-        return []
-    grid = _make_metrics_grid(result, "Prediction intervals", found)
-    return [grid, *_describe_nominal_coverage(found)]
-
-
-def get_interval_unit(metric: Metric, unit: str | None) -> str | None:
-    """Return the unit of a metric of prediction intervals; a share has none."""
-    return None if metric.share else unit
-
-
-def _describe_nominal_coverage(found: dict[Metric, Estimate]) -> list[str]:
+def _describe_nominal_coverage(found: list[Record]) -> list[str]:
     """Say how often the intervals should hold the target, beside how often they do."""
-    alphas = [metric.settings["alpha"] for metric in found if "alpha" in metric.settings]
-    held = [one.value for metric, one in found.items() if metric.share]
+    settings = [row["metric"].settings for row in found]
+    alphas = [x["alpha"] for x in settings if "alpha" in x]
+    held = [row["value"].value for row in found if row["metric"].share]
     if not alphas or not held:
         return []
     should, does = f"{100 * (1 - alphas[0]):.4g} %", f"{100 * held[0]:.1f} %"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ordinate.render import Block, Document, Grid
-from ordinate.results.base import Record, Result
+from ordinate.results.base import Result
 
 MOST_SHOWN_SUBGROUPS = 12  # on a terminal
 MOST_COLUMNS, MOST_WITH_INTERVALS = 6, 3  # of subgroups side by side
@@ -33,7 +33,7 @@ def lay_out_subgroups(grid: Grid, *, intervals: bool) -> Grid:
 
 @dataclass(frozen=True)
 class ReportPart:
-    """A result that joins the report of another: its sentences and grids, its JSON, its records.
+    """A result that joins the report of another: its sentences and grids, its JSON, its tables.
 
     `opening` says what its verdict is about.
     """
@@ -52,10 +52,3 @@ class ReportPart:
             return [*self.sentences, replace(document, notes=notes)]
         titled = replace(document, verdict=f"{self.opening}: {document.verdict}", notes=notes)
         return [*self.sentences, f"{document.title}.", titled]
-
-    def rows(self) -> list[Record]:
-        """Return flat records that say which part they are of."""
-        return [
-            row | {"part": f"{self.name}: {row['part']}" if "part" in row else self.name}
-            for row in self.result.rows()
-        ]

@@ -12,16 +12,26 @@ from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.delta_method import compute_bounded_interval as bounded
 from ordinate.inference.delta_method import normal_quantile
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
-from ordinate.render import Document
-from ordinate.render.charts import Chart
-from ordinate.render.estimates import format_number
-from ordinate.render.tables import to_plain
+from ordinate.render import Document, Grid
+from ordinate.render.charts import Axis, Bar, Chart, Line, Mark, Panel, Point, Rule
+from ordinate.render.estimates import (
+    format_count,
+    format_estimate_interval,
+    format_headline,
+    format_number,
+    format_percent,
+    format_value_with_interval,
+    format_with_unit,
+)
+from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
+from ordinate.render.tables import NAME, NUMBER, UNIT_ESTIMATE, Column, Kind, Table, to_plain
 from ordinate.results.arguments import IntervalOption, resolve_intervals
-from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part
-from ordinate.results.residuals_text import describe_residuals
+from ordinate.results.base import SCHEMA, Record, Result, Serializable
+from ordinate.results.regression_charts import LARGEST, MEAN, make_predicted_chart
 from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
 from ordinate.summaries.regression import Moments
 from ordinate.summaries.tabulation import check_same_length, convert_to_numbers
@@ -30,13 +40,34 @@ __all__ = ["ResidualAnalysis", "analyse_residuals"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+BIAS, NO_ERROR = "bias", "no error"
+EXPLAINED, BY_CHANCE, LIMIT = "explained", "by chance", "rarely exceeded by chance"
+MOST_FEATURES, MOST_SHOWN_BINS = 3, 20  # shown bin by bin; JSON has all
+SLIGHT_CORRELATION = 0.1  # a rank correlation below it is no more than that
 MISSING, OTHERS = "(missing)", "(others)"
 MOST_LEVELS = 50  # of a feature; rarer ones are taken together
 DEFAULT_LEVEL = 0.95  # where no interval was asked for
 
 
+def _format_percent(share: float) -> str:
+    return format_percent(share, 1 if share >= 0.1 else 2)
+
+
+SMALL_SHARE = Kind(_format_percent)
+BIN_COLUMNS = (
+    Column("name", "prediction", NAME),
+    Column("n", "items"),
+    Column("target", shown=False),
+    Column("prediction", "mean prediction", NUMBER, optional=True),
+    Column("bias", kind=UNIT_ESTIMATE),
+    Column("spread", kind=NUMBER, optional=True),
+    Column("rmse", kind=NUMBER),
+    Column("share", shown=False),
+)
+
+
 @dataclass(frozen=True)
-class ResidualBin(Serializable):
+class ResidualBin:
     """Items whose prediction, or whose feature, is about the same.
 
     `low` and `high` are the least and the largest value, None for levels and missing values.
@@ -80,7 +111,7 @@ class FeatureResiduals(Serializable):
 
 
 @dataclass(frozen=True)
-class LargestError(Serializable):
+class LargestError:
     """One of the largest errors: where it is, and how much of the squared error it makes."""
 
     row: int  # from 1
@@ -140,43 +171,158 @@ class ResidualAnalysis(Result):
             "largest": to_plain(self.largest),
         }
 
-    def make_charts(self) -> Iterable[Chart]:
-        """Return predictions against targets, and errors by prediction and by feature."""
-        from ordinate.results.residuals_charts import chart_residuals  # noqa: PLC0415 - start-up: a pipe shows none
+    @property
+    def level(self) -> float | None:
+        """The level of the intervals, None where there are none."""
+        return None if self.interval is None else self.interval.level
 
-        return chart_residuals(self)
-
-    def list_tables(self) -> dict[str, list[Record]]:
+    def tables(self) -> Iterable[Table]:
         """Return the bins by prediction, the features, their bins, and the largest errors."""
-        return split_by_part(self.rows())
-
-    def rows(self) -> list[Record]:
-        """Return one flat record for each bin, each feature and each of the largest errors."""
-        rows = [_make_bin_row("prediction", None, bin_) for bin_ in self.bins]
+        unit = f" ({self.unit})" if self.unit else ""
+        yield Table("prediction", f"By prediction{unit}", BIN_COLUMNS, self.bins, self.level)
+        columns = (
+            Column("name", "feature", NAME),
+            Column("bins", get=lambda feature: len(feature.bins), stored=False),
+            Column("explained", "share of the squared error", SMALL_SHARE),
+            Column("by_chance", "by chance", SMALL_SHARE),
+            Column("limit", "rarely above", SMALL_SHARE),
+        )
+        title = "Bias by feature: what the biases of its bins explain"
+        yield Table("feature", title, columns, self.features)
         for feature in self.features:
-            shares = {"explained": feature.explained, "by_chance": feature.by_chance}
-            rows.append({"part": "feature", "feature": feature.name, "n": self.summary.n} | shares)
-            rows += [_make_bin_row("bin", feature.name, bin_) for bin_ in feature.bins]
-        for miss in self.largest:
-            plain = {key: getattr(miss, key) for key in ("target", "prediction", "error", "share")}
-            name = str(miss.row) if miss.name is None else miss.name
-            rows.append({"part": "largest", "name": name, "n": 1} | plain)
-        empty = dict.fromkeys(_COLUMNS)
-        return [empty | row for row in rows]
+            yield Table(
+                f"bin_{feature.name}",
+                f"By {feature.name}{unit}",
+                (
+                    replace(BIN_COLUMNS[0], head=feature.name),
+                    *(replace(x, shown=x.shown and x.key != "prediction") for x in BIN_COLUMNS[1:]),
+                ),
+                feature.bins,
+                self.level,
+                most=MOST_SHOWN_BINS,
+                common={"feature": feature.name},
+            )
+        largest = (
+            Column("row", kind=Kind(str, words=True)),
+            Column("name", kind=NAME, shown=any(miss.name is not None for miss in self.largest)),
+            *(Column(key, kind=NUMBER) for key in ("target", "prediction", "error")),
+            Column("share", "share of the squared error", SMALL_SHARE),
+            Column("cumulative", "together", SMALL_SHARE, optional=True),
+        )
+        yield Table("largest", f"Largest errors{unit}", largest, self.largest)
 
     def document(self) -> Document:
-        """Return the report for people."""
-        return describe_residuals(self)
+        """Return the errors by prediction, by feature, and the largest."""
+        unit = f", target in {self.unit}" if self.unit else ""
+        rmse = f"Over all items the rmse is {format_with_unit(self.rmse, self.unit)}."
+        return Document(
+            f"Residuals of {format_count(self.summary.n)}{unit}",
+            (
+                *self.get_table("prediction").grids(),
+                " ".join([rmse, *_describe_biased_bins(self), _describe_trend(self)]),
+                *_list_feature_blocks(self),
+                *_list_largest_blocks(self),
+            ),
+            verdict=_state_bias(self),
+            notes=("An error is prediction minus target: above 0 the prediction is too high.",),
+        )
 
+    # --- charts --------------------------------------------------------------------------------
 
-_BIN_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
-_COLUMNS = ("part", "feature", *_BIN_FIELDS, "error", "low", "high", "explained", "by_chance")
+    def make_charts(self) -> Iterable[Chart]:
+        """Return predictions against targets, and errors by prediction and by feature."""
+        yield self._chart_predicted()
+        yield self._chart_errors()
+        if self.features:
+            yield _chart_explained(self.features[:MOST_ROWS])
+        yield from map(self._chart_feature, self.features)
 
+    def _chart_predicted(self) -> Chart:
+        """Return the mean target of each bin of predictions, with its spread.
 
-def _make_bin_row(part: str, feature: str | None, bin_: ResidualBin) -> Record:
-    bias = {"error": bin_.bias.value, "low": bin_.bias.low, "high": bin_.bias.high}
-    same = {key: getattr(bin_, key) for key in _BIN_FIELDS}
-    return {"part": part, "feature": feature} | same | bias
+        It is the mean prediction less the bias, and so are the ends of its interval.
+        """
+        ends = [
+            (x.target, x.prediction - x.bias.high, x.prediction - x.bias.low) for x in self.bins
+        ]
+        errors = [(x.prediction, x.target) for x in self.largest]
+        return make_predicted_chart(
+            self._draw_bins(MEAN, ends, errors),
+            self.unit,
+            "The mean target at predictions of about the same size, with its confidence interval "
+            "and a band of one standard deviation: on the dashed line, predictions are right on "
+            "average.",
+        )
+
+    def _chart_errors(self) -> Chart:
+        """Return the bias at predictions of about the same size, with the spread around it."""
+        ends = [(x.bias.value, x.bias.low, x.bias.high) for x in self.bins]
+        errors = [(x.prediction, x.error) for x in self.largest]
+        zero = Rule(y=0.0, series=NO_ERROR)
+        return Chart(
+            "residuals",
+            "Errors by prediction",
+            "The bias at predictions of about the same size, with its confidence interval and a "
+            "band of one standard deviation of the errors; above 0 predictions are too high.",
+            Axis("prediction", unit=self.unit),
+            Axis("error", unit=self.unit),
+            (Panel((zero, *self._draw_bins(BIAS, ends, errors))),),
+            series=(BIAS, NO_ERROR, *([LARGEST] if self.largest else [])),
+        )
+
+    def _draw_bins(
+        self,
+        series: str,
+        ends: Sequence[tuple[float, float, float]],
+        errors: Sequence[tuple[float, float]],
+    ) -> tuple[Mark, ...]:
+        """Return bins over predictions: value, interval, a band of the spread; the largest errors.
+
+        `ends` are value, lower and upper bound of each bin, `errors` the places of the largest.
+        """
+        each = list(zip(self.bins, ends, strict=True))
+        band = Line(
+            tuple(x.prediction for x in self.bins),
+            tuple(value for value, *_ in ends),
+            tuple(value - x.spread for x, (value, *_) in each),
+            tuple(value + x.spread for x, (value, *_) in each),
+            series=series,
+        )
+        points = (
+            Point(x.prediction, *at, series=series, detail=self._describe_bin(x)) for x, at in each
+        )
+        largest = (
+            Point(*at, series=LARGEST, detail=self._describe_error(x))
+            for x, at in zip(self.largest, errors, strict=True)
+        )
+        return (band, *points, *largest)
+
+    def _describe_bin(self, part: ResidualBin) -> str:
+        bias = format_value_with_interval(part.bias, self.level, self.unit, format_number)
+        spread = format_with_unit(part.spread, self.unit)
+        return f"{part.name}: bias {bias}, standard deviation {spread}, {format_count(part.n)}"
+
+    def _describe_error(self, miss: LargestError) -> str:
+        name = f"row {miss.row}" if miss.name is None else miss.name
+        error = format_with_unit(miss.error, self.unit)
+        return f"{name}: error {error}, {format_percent(miss.share)} of the squared error"
+
+    def _chart_feature(self, feature: FeatureResiduals) -> Chart:
+        """Return the bias in each bin of a feature."""
+        names = _make_distinct(x.name for x in feature.bins)
+        rows = [
+            ForestRow(name, x.bias, f"{format_count(x.n)}, rmse {format_number(x.rmse)}", BIAS)
+            for name, x in zip(names, feature.bins, strict=True)
+        ]
+        axis = Axis("error: prediction - target", unit=self.unit)
+        plot = ForestPlot(rows, axis, self.level, feature.name, {NO_ERROR: 0.0}, format_number)
+        chart = plot.make_chart(
+            "residuals_by_feature",
+            "Errors by feature",
+            "The bias of the items whose feature is about the same, with its confidence interval.",
+            variant=feature.name,
+        )
+        return replace(chart, varies_by="feature")
 
 
 def analyse_residuals(
@@ -443,3 +589,129 @@ def _find_largest_errors(
         )
         for row, share, cumulative in zip(rows, shares, shares.cumsum(), strict=True)
     )
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _state_bias(result: ResidualAnalysis) -> str:
+    """Say whether predictions are too high or too low on average."""
+    bias = result.bias
+    value = format_with_unit(bias.value, result.unit)
+    shown = format_headline(value, format_estimate_interval(bias), result.level)
+    side = "too high" if bias.value > 0 else "too low"
+    if bias.low <= 0 <= bias.high:
+        side = "neither too high nor too low on average"
+    return f"The predictions are {side}: bias {shown}."
+
+
+def _describe_biased_bins(result: ResidualAnalysis) -> list[str]:
+    """Say in how many bins the bias is clear, and in how many it would be by chance."""
+    if result.interval is None:
+        return []
+    known = [bin_.bias for bin_ in result.bins if not math.isnan(bin_.bias.low)]
+    clear = sum(bias.low > 0 or bias.high < 0 for bias in known)
+    chance = len(known) * (1.0 - result.interval.level)
+    count = format_count(len(known), "bin")
+    clearly = (
+        f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
+        f"would do that in about {chance:.2g}."
+    )
+    lines = [clearly] if known else []
+    if any(bin_.n < FEW_CLUSTERS for bin_ in result.bins):
+        lines.append(f"Intervals of a bin with fewer than {FEW_CLUSTERS} items are unsure.")
+    return lines
+
+
+def _describe_trend(result: ResidualAnalysis) -> str:
+    trend = result.trend
+    if math.isnan(trend.value):
+        return f"Whether the spread changes with the prediction is undefined: {trend.note}."
+    reach = format_estimate_interval(trend)
+    found = f"rank correlation {format_number(trend.value)}" + (f" ({reach})" if reach else "")
+    if not reach:
+        return f"Spread and prediction: {found}."
+    if trend.low <= 0.0 <= trend.high:
+        return f"There is no sign that the spread changes with the prediction: {found}."
+    verb = "grows" if trend.value > 0 else "falls"
+    slightly = " slightly" if abs(trend.value) < SLIGHT_CORRELATION else ""
+    first = format_number(result.bins[0].spread)
+    highest = format_with_unit(result.bins[-1].spread, result.unit)
+    ends = f"from {first} in the lowest bin to {highest} in the highest"
+    return f"The spread {verb}{slightly} with the prediction: {found}; {ends}."
+
+
+def _list_feature_blocks(result: ResidualAnalysis) -> list[str | Grid]:
+    if not result.features:
+        return []
+    clear = [feature for feature in result.features if feature.beyond_chance]
+    blocks: list[str | Grid] = [*result.get_table("feature").grids(), _describe_explained(clear)]
+    for feature in clear[:MOST_FEATURES]:
+        blocks += result.get_table(f"bin_{feature.name}").grids()
+        more = len(feature.bins) - MOST_SHOWN_BINS
+        blocks += [f"{more:,} more bins are in the JSON report."] if more > 0 else []
+    return blocks
+
+
+def _describe_explained(clear: list[FeatureResiduals]) -> str:
+    if not clear:
+        return "No feature explains more of the squared error than chance would."
+    first = clear[0]
+    more = f", then {', '.join(feature.name for feature in clear[1:])}" if clear[1:] else ""
+    return (
+        f"The bias depends most on {first.name}{more}: its bins explain "
+        f"{_format_percent(first.explained)} of the squared error, where chance explains about "
+        f"{_format_percent(first.by_chance)} and rarely more than {_format_percent(first.limit)}. "
+        "Shares of several features do not add up."
+    )
+
+
+def _list_largest_blocks(result: ResidualAnalysis) -> list[str | Grid]:
+    if not result.largest:
+        return []
+    count, last = len(result.largest), result.largest[-1]
+    if math.isnan(last.cumulative):
+        return ["There are no errors: every prediction is its target."]
+    which = f"The {count:,} largest of {result.summary.n:,} errors make"
+    which = f"The largest of {result.summary.n:,} errors makes" if count == 1 else which
+    said = f"{which} {_format_percent(last.cumulative)} of the squared error."
+    return [said, *result.get_table("largest").grids()]
+
+
+# --- charts --------------------------------------------------------------------------------------
+
+
+def _chart_explained(features: Sequence[FeatureResiduals]) -> Chart:
+    """Return what share of the squared error each feature explains, beside chance."""
+    marks: list[Mark] = []
+    for x in features:
+        share = f"{x.name}: {format_percent(x.explained)} of the squared error"
+        chance = f"{format_percent(x.by_chance)} by chance, rarely above {format_percent(x.limit)}"
+        detail = f"{share}, {chance}"
+        marks += [
+            Bar(x.explained, x.name, series=EXPLAINED, detail=detail),
+            Point(x.by_chance, x.name, series=BY_CHANCE, detail=detail),
+            Point(x.limit, x.name, series=LIMIT, detail=detail),
+        ]
+    return Chart(
+        "explained_errors",
+        "Squared error that features explain",
+        "The share of the squared error that the biases in the bins of a feature make up, "
+        "beside the one that shuffled errors would, on average and at most.",
+        Axis("share of the squared error", low=0.0),
+        Axis("feature", "ordered", tuple(x.name for x in features)),
+        (Panel(tuple(marks)),),
+        series=(EXPLAINED, BY_CHANCE, LIMIT),
+    )
+
+
+def _make_distinct(names: Iterable[str]) -> list[str]:
+    """Return names of bins, which rounding may have made alike, with a number where it has."""
+    found: dict[str, None] = {}
+    for name in names:
+        distinct, k = name, 1
+        while distinct in found:
+            k += 1
+            distinct = f"{name} ({k})"
+        found[distinct] = None
+    return list(found)

@@ -79,8 +79,8 @@ def test_one_number_of_a_card_has_one_interval(finished, case):
     root, _ = finished
     (evaluation,) = make_model_card(root).evaluations.values()
     if case.name == "regression":
-        (residuals,) = evaluation.parts
-        assert residuals.bias == evaluation.metrics["bias"]
+        (part,) = evaluation.parts
+        assert part.result.bias == evaluation.metrics["bias"]
 
 
 def test_the_verdict_names_the_test_and_the_baselines(finished):
@@ -109,7 +109,7 @@ def test_levels_have_their_table_and_probabilities_their_calibration(finished, c
     evaluation = make_model_card(root).evaluations["test"]
     if case.name == "regression":
         assert "interval_coverage" in evaluation.prediction_intervals
-        assert evaluation.parts[0].summary.n == result.tests[0].n
+        assert evaluation.parts[0].result.summary.n == result.tests[0].n
         return
     assert [row["name"] for row in evaluation.per_level] == result.source.to_dict()["scale"]
     assert evaluation.probabilities.summary.n == result.tests[0].n

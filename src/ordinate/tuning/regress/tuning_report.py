@@ -14,6 +14,7 @@ from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_interval_head, format_with_unit
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
 from ordinate.tuning.regress.duplicate_rows import LeakageReport
 from ordinate.tuning.regress.settings import Settings
@@ -87,14 +88,8 @@ class RegressionReport(TaskReport):
         return found
 
     def flatten_evaluation(self, evaluation: RegressionEvaluation) -> list[Record]:
-        """Return flat records; a baseline has a column of its own for its name."""
-        rows = []
-        for row in evaluation.rows():
-            baseline = row.pop("model", None)
-            rows.append(
-                row | ({} if baseline is None else {"baseline": baseline, "unit": self.unit})
-            )
-        return rows
+        """Return flat records of the metrics."""
+        return evaluation.rows()
 
     def get_estimate(self, evaluation: RegressionEvaluation) -> Estimate:
         """Return the RMSE with its confidence interval."""
@@ -234,7 +229,7 @@ class RegressionReport(TaskReport):
                 found = analyse_residuals(
                     test.columns["targets"], predicted, unit=self.unit, rows=rows
                 )
-                whole = replace(test.evaluation, parts=(found,))
+                whole = replace(test.evaluation, parts=(ReportPart("residuals", found),))
                 variant = test.name if len(result.tests) > 1 else ""
                 charts += [
                     replace(chart, variant=variant, varies_by="test set")

@@ -30,6 +30,7 @@ from ordinate.results.arguments import select_metrics
 from ordinate.results.base import SCHEMA, Origin, Record, Result, align_columns, record_call
 from ordinate.results.evaluation import Evaluation, evaluate
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries.normalization import Normalization
 from ordinate.tuning.experiment.dataset import Dataset
@@ -237,7 +238,7 @@ def _evaluate_targets(results: Record, test: Record, by: Column | None) -> Regre
     )
     residuals = analyse_residuals(targets, predicted, unit=unit, rows=test["rows"])
     residuals = residuals.take_bias(found.metrics)
-    return found.replace_fields(sections=(residuals.document(),), parts=(residuals,))
+    return found.add_parts([ReportPart("residuals", residuals)])
 
 
 # --- subgroups -----------------------------------------------------------------------------------
