@@ -6,6 +6,7 @@ process that started it is gone, however that ended, and leaves nothing behind.
 """
 
 import contextlib
+import functools
 import os
 import pickle
 import signal
@@ -19,9 +20,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Any, NamedTuple, NoReturn, Self, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
 from ordinate.errors import BadOption, MissingExtra, OrdinateError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 TaskFunction = Callable[[Mapping[str, Any], Any], Any]
 Listener = Callable[[Any], None]
@@ -361,11 +365,17 @@ def _run_task(function: TaskFunction, kept: Mapping[str, Any], task: Any) -> Tas
 @contextlib.contextmanager
 def limit_to_one_thread() -> Iterator[None]:
     """Let the numerical libraries that are loaded by now use one thread, as sums depend on it."""
+    with _find_libraries(len(sys.modules)).limit(limits=1):
+        yield
+
+
+@functools.lru_cache(maxsize=1)
+def _find_libraries(modules: int) -> "ThreadpoolController":  # noqa: ARG001 - the key of the cache
+    """Look for libraries with threads, again where modules were imported, which may load some."""
     try:
-        import threadpoolctl
+        from threadpoolctl import ThreadpoolController
     except ImportError:
         raise MissingExtra(
             "This needs scikit-learn, which is not installed: pip install 'ordinate[tune]'"
         ) from None
-    with threadpoolctl.threadpool_limits(1):
-        yield
+    return ThreadpoolController()
