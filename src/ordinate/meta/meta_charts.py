@@ -8,21 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference.estimates import Estimate, make_point_estimate
-from ordinate.meta.properties import PROPERTIES
-from ordinate.metrics.known_properties import VERDICT_NAMES, format_counterexample
 from ordinate.render.charts import Axis, Cell, Chart, Panel
 from ordinate.render.estimates import format_value_with_interval
 from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 
 if TYPE_CHECKING:
     from ordinate.meta.meta_result import MetaEvaluation, MetricEvaluation
-    from ordinate.meta.property_verdicts import PropertyVerdicts
-    from ordinate.metrics.known_properties import PropertyRecord
 
 REFERENCE, OTHER = "reference", "other metric"
 SIGNED_TICKS = ((-1.0, "-1"), (0.0, "0"), (1.0, "1"))
-VERDICT_SHADES = {"not_violated": 1.0, "tie_only": 0.4, "violated": -1.0}
-VERDICT_SIGNS = {"not_violated": "✓", "tie_only": "=", "violated": "✗", "undefined": "?"}
 
 
 def chart_meta_evaluation(result: "MetaEvaluation") -> list[Chart]:
@@ -147,57 +141,3 @@ def _sort_systems(systems: Sequence[str], ratios: NDArray[np.float64]) -> tuple[
     """Return systems by their mean improvement on others, the largest first."""
     order = np.argsort(-np.nan_to_num(ratios.mean(axis=1)), kind="stable")
     return tuple(systems[k] for k in order.tolist())
-
-
-# --- formal properties ---------------------------------------------------------------------------
-
-
-def chart_properties(result: "PropertyVerdicts") -> list[Chart]:
-    """Return which metric keeps which formal property."""
-    metrics = tuple(result.cells)[:MOST_ROWS]
-    laws = tuple(
-        law for law in PROPERTIES if any(law in result.cells[metric] for metric in metrics)
-    )
-    cells = tuple(
-        _make_property_cell(metric, law, result.cells[metric][law])
-        for metric in metrics
-        for law in laws
-        if law in result.cells[metric]
-    )
-    more = len(result.cells) - len(metrics)
-    left_out = f" {more:,} more metrics are not shown." if more else ""
-    return [
-        Chart(
-            "properties",
-            "Formal properties of metrics",
-            "✓ is not violated in any small case, which is no proof; = ties where the value has "
-            f"to become better; ✗ is violated; ? is undefined.{left_out}",
-            Axis("property", "ordered", tuple(map(_format_law, laws))),
-            Axis("metric", "ordered", metrics),
-            (Panel(cells),),
-            shades="the metric keeps the property",
-            shade_ticks=tuple(
-                (shade, f"{VERDICT_SIGNS[verdict]} {VERDICT_NAMES[verdict]}")
-                for verdict, shade in sorted(VERDICT_SHADES.items(), key=lambda x: x[1])
-            ),
-        )
-    ]
-
-
-def _make_property_cell(metric: str, law: str, record: "PropertyRecord") -> Cell:
-    verdict = record["verdict"]
-    example = record["counterexample"]
-    detail = f"{metric}, {_format_law(law)}: {VERDICT_NAMES[verdict]}"
-    if example:
-        detail += f": {format_counterexample(example)}"
-    return Cell(
-        _format_law(law),
-        metric,
-        VERDICT_SHADES.get(verdict, 0.0),
-        VERDICT_SIGNS[verdict],
-        detail,
-    )
-
-
-def _format_law(law: str) -> str:
-    return law.replace("_", " ")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,10 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.render import Block, Document, Grid
-from ordinate.render.charts import Chart
+from ordinate.render.charts import Axis, Cell, Chart, Panel
 from ordinate.render.estimates import join_names
+from ordinate.render.forest_plots import MOST_ROWS
+from ordinate.render.tables import NAME, Column, Table
 from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
@@ -41,6 +43,8 @@ DIFFERS_MARK = " ≠ paper"
 MOST_NAMED = 5  # metrics in a verdict, with what they break
 KEPT = {"verdict": "not_violated"}
 SAME_TOLERANCE = 1e-9  # a smaller difference is rounding
+VERDICT_SHADES = {"not_violated": 1.0, "tie_only": 0.4, "violated": -1.0}
+VERDICT_SIGNS = {"not_violated": "✓", "tie_only": "=", "violated": "✗", "undefined": "?"}
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
     "is no proof. 'ties' says that a value stays the same where it has to become better. Gold has "
@@ -84,33 +88,63 @@ class PropertyVerdicts(Result):
 
     def make_charts(self) -> Iterable[Chart]:
         """Return which metric keeps which property."""
-        from ordinate.meta.meta_charts import chart_properties  # noqa: PLC0415 - start-up: a pipe shows none
+        metrics = tuple(self.cells)[:MOST_ROWS]
+        laws = tuple(
+            law for law in PROPERTIES if any(law in self.cells[metric] for metric in metrics)
+        )
+        cells = tuple(
+            _make_property_cell(metric, law, self.cells[metric][law])
+            for metric in metrics
+            for law in laws
+            if law in self.cells[metric]
+        )
+        more = len(self.cells) - len(metrics)
+        left_out = f" {more:,} more metrics are not shown." if more else ""
+        yield Chart(
+            "properties",
+            "Formal properties of metrics",
+            "✓ is not violated in any small case, which is no proof; = ties where the value "
+            f"has to become better; ✗ is violated; ? is undefined.{left_out}",
+            Axis("property", "ordered", tuple(map(_format_name, laws))),
+            Axis("metric", "ordered", metrics),
+            (Panel(cells),),
+            shades="the metric keeps the property",
+            shade_ticks=tuple(
+                (shade, f"{VERDICT_SIGNS[verdict]} {VERDICT_NAMES[verdict]}")
+                for verdict, shade in sorted(VERDICT_SHADES.items(), key=lambda x: x[1])
+            ),
+        )
 
-        return chart_properties(self)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each metric and property."""
-        return [
-            {"metric": name, "property": law}
-            | {key: cell[key] for key in FLAT_KEYS}
-            | {
-                "counterexample": cell["counterexample"]
-                and format_counterexample(cell["counterexample"])
-            }
-            for name, cells in self.cells.items()
-            for law, cell in cells.items()
-        ]
+    def tables(self) -> Iterable[Table]:
+        """Return each property of each metric, with the smallest counterexample."""
+        columns = (
+            Column("metric", kind=NAME),
+            Column("property", kind=NAME, shown=False),
+            Column(
+                "law", "property", NAME, lambda row: _format_name(row["property"]), stored=False
+            ),
+            *(Column(key, shown=False) for key in FLAT_KEYS),
+            Column("counterexample", get=_format_example, shown=False),
+            Column("shown", kind=NAME, get=_format_verdict, stored=False),
+        )
+        yield Table("metrics", "", columns, _list_cells(self.cells))
 
     def document(self) -> Document:
         """Return the paper's table, other metrics, further laws, and the counterexamples."""
         published = [name for name in MARKS if name in self.cells]
         others = [name for name in self.cells if name not in MARKS]
+        table = self.get_table("metrics")
+
+        def select(title: str, names: Iterable[str], laws: Iterable[str]) -> list[Grid]:
+            by_name = {name: self.cells[name] for name in names}
+            kept = [x for x in _list_cells(by_name) if x["property"] in laws]
+            part = replace(table, title=title, records=kept)
+            return [replace(x, left=len(x.header)) for x in part.cross("metric", "law", "shown")]
+
         grids = (
-            self._build_grid(
-                "Table 2 of Amigó et al. (2020), searched again", published, FORMAL_PROPERTIES
-            ),
-            self._build_grid("Other metrics", others, FORMAL_PROPERTIES),
-            self._build_grid("Further laws", [*published, *others], FURTHER_PROPERTIES),
+            *select("Table 2 of Amigó et al. (2020), searched again", published, FORMAL_PROPERTIES),
+            *select("Other metrics", others, FORMAL_PROPERTIES),
+            *select("Further laws", [*published, *others], FURTHER_PROPERTIES),
             self._build_disagreement_grid(published),
             self._build_example_grid("Counterexamples", "counterexample", "verdict"),
             self._build_example_grid(
@@ -160,20 +194,6 @@ class PropertyVerdicts(Result):
             "each metric; --explain and the JSON say how many for each property, and of how many "
             "levels and items."
         )
-
-    def _build_grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:
-        rows = tuple(
-            (
-                name,
-                *(
-                    _format_verdict(self.cells[name][law])
-                    for law in laws
-                    if law in self.cells[name]
-                ),
-            )
-            for name in names
-        )
-        return Grid(title, ("metric", *map(_format_name, laws)), rows, left=1 + len(laws))
 
     def _build_disagreement_grid(self, names: list[str]) -> Grid:
         rows = tuple(
@@ -317,6 +337,18 @@ def _format_verdict(cell: PropertyRecord) -> str:
     return VERDICT_NAMES[cell["verdict"]] + (DIFFERS_MARK if cell["agrees"] is False else "")
 
 
+def _list_cells(by_metric: dict[str, dict[str, PropertyRecord]]) -> list[PropertyRecord]:
+    return [
+        {"metric": name, "property": law, **cell}
+        for name, cells in by_metric.items()
+        for law, cell in cells.items()
+    ]
+
+
+def _format_example(cell: PropertyRecord) -> str | None:
+    return cell["counterexample"] and format_counterexample(cell["counterexample"])
+
+
 def _describe_direction(metric: Metric) -> str:
     return {"maximize": "rise", "minimize": "fall", "zero": "come nearer to 0"}[metric.direction]
 
@@ -380,3 +412,18 @@ def _build_confusion_grid(
     labels = [f"{label:g}" for label in scale]
     rows = tuple((label, *row) for label, row in zip(labels, counts.tolist(), strict=True))
     return Grid(title, ("gold \\ output", *labels), rows)
+
+
+def _make_property_cell(metric: str, law: str, record: PropertyRecord) -> Cell:
+    verdict = record["verdict"]
+    example = record["counterexample"]
+    detail = f"{metric}, {_format_name(law)}: {VERDICT_NAMES[verdict]}"
+    if example:
+        detail += f": {format_counterexample(example)}"
+    return Cell(
+        _format_name(law),
+        metric,
+        VERDICT_SHADES.get(verdict, 0.0),
+        VERDICT_SIGNS[verdict],
+        detail,
+    )
