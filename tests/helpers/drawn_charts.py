@@ -7,8 +7,19 @@ import numpy as np
 from matplotlib.collections import FillBetweenPolyCollection, QuadMesh
 from matplotlib.text import Annotation
 
-from ordinate.render.charts import COLOURS, SHAPES, Bar, Cell, Line, Point, Rule, Text, runs_along_x
-from ordinate.render.matplotlib_charts import MARKERS, _to_text
+from ordinate.render.charts import (
+    COLOURS,
+    SHAPES,
+    Bar,
+    Cell,
+    Line,
+    Point,
+    Rule,
+    Text,
+    runs_along_x,
+    shorten_label,
+)
+from ordinate.render.matplotlib_charts import MARKERS
 
 ENDS = {"|", "_"}  # of intervals
 
@@ -37,17 +48,17 @@ def compare_with_chart(display, *, bare=True):
         named = {t.get_color() for t in drawn} & {*COLOURS}
         assert named == {COLOURS[ranks.get(m.series, 0)] for m in texts if m.series}
         assert Counter((t.get_text(), t.xy) for t in drawn) == Counter(
-            (_to_text(m.text), place(m.x, m.y, sides)) for m in texts
+            (shorten_label(m.text), place(m.x, m.y, sides)) for m in texts
         )
 
 
 def compare_axis(axis, artist, bounds, *, bare=False):
     label = artist.get_label_text()
-    assert label == _to_text(axis.label, len(label.replace(r"\$", "$")) if "…" in label else 60)
+    assert label == shorten_label(axis.label, len(label) if "…" in label else 60)
     low, high = bounds
     if axis.kind == "ordered":
         labels = [t.get_text() for t in artist.get_ticklabels()]
-        names = [] if bare else [*map(_to_text, axis.levels)]
+        names = [] if bare else [*map(shorten_label, axis.levels)]
         every = next((k for k, text in enumerate(labels) if k and text), 1)  # where room is scarce
         assert labels == [name if k % every == 0 else "" for k, name in enumerate(names)]
         assert [*artist.get_ticklocs()] == [*range(len(axis.levels))]
@@ -70,7 +81,7 @@ def compare_cells(cells, ax, sides):
     for cell in cells:
         i, j = y.levels.index(cell.y), x.levels.index(cell.x)
         shades[i, j] = cell.shade
-        texts[float(j), float(i)] = _to_text(cell.text)
+        texts[float(j), float(i)] = shorten_label(cell.text)
     drawn = np.ma.filled(mesh.get_array(), np.nan).reshape(shades.shape)
     np.testing.assert_array_equal(drawn, shades)
     shown = {t.get_position(): t.get_text() for t in ax.texts if not isinstance(t, Annotation)}

@@ -15,7 +15,19 @@ from text_contrast import compute_contrast
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
-from ordinate.render.charts import COLOURS, Axis, Bar, Cell, Chart, Line, Panel, Point, Rule, Text
+from ordinate.render.charts import (
+    COLOURS,
+    Axis,
+    Bar,
+    Cell,
+    Chart,
+    Line,
+    Panel,
+    Point,
+    Rule,
+    Text,
+    shorten_label,
+)
 from ordinate.render.matplotlib_charts import SHADES, draw
 
 LEVELS = ("low", "mid", "high")
@@ -142,7 +154,7 @@ def test_series_differ_in_colour_and_in_shape_dash_or_hatch():
 def test_the_legend_has_the_series_in_their_order():
     chart = make_chart([Point(1.0, "low", series="b")], Axis(), ORDERED, series=("b", "_a", "$c$"))
     (legend,) = draw(chart).figure_.legends
-    assert [x.get_text() for x in legend.get_texts()] == ["b", "_a", r"\$c\$"]
+    assert [x.get_text() for x in legend.get_texts()] == ["b", "_a", "$c$"]
 
 
 def test_the_legend_leaves_out_what_a_text_names():
@@ -168,7 +180,9 @@ def test_panels_side_by_side_have_the_levels_once():
 def test_integers_have_ticks_at_integers():
     axis = Axis("rank", low=0.5, high=2.5, integer=True)
     display = draw(make_chart([Point(1.0, "low")], axis, ORDERED))
-    assert [x.get_text() for x in display.ax_.get_xticklabels()] == ["1", "2"]
+    low, high = display.ax_.get_xlim()
+    ticks = [x for x in display.ax_.get_xticks() if low <= x <= high]
+    assert ticks == [1, 2]
 
 
 def test_shades_have_a_scale_with_their_title():
@@ -182,27 +196,35 @@ def test_shades_have_a_scale_with_their_title():
     signed = draw(make_chart(cells, ORDERED, ORDERED, shades="gain", shade_ticks=ticks))
     bar = signed.ax_.collections[0].colorbar.ax
     assert bar.get_ylim() == (-1, 1)
-    assert [x.get_text() for x in bar.get_yticklabels()] == ["worse", r"\$neither", "better"]
+    assert [x.get_text() for x in bar.get_yticklabels()] == ["worse", "$neither", "better"]
 
 
 def test_ticks_follow_when_a_reader_zooms():
     display = draw(make_chart([Point(0.5, "low")], Axis(low=0.0, high=1.0), ORDERED))
     display.ax_.set_xlim(0.4, 0.42)
     texts = [x.get_text() for x in display.ax_.get_xticklabels()]
-    assert texts[0] == "0.400"
-    assert texts[-1] == "0.420"
+    assert float(texts[0]) == 0.4
+    assert float(texts[-1]) == 0.42
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=lambda x: ascii(x[:12]))
-def test_labels_are_drawn_as_text(tmp_path, label):
+def test_labels_are_drawn_as_text(label):
     display = draw(make_hostile_chart(label))
     compare_with_chart(display)
     texts = [t for t in display.figure_.findobj(mpl.text.Text) if t.get_text()]
     assert not any(t._preprocess_math(t.get_text())[1] for t in texts)
     assert all(len(t.get_text()) < 200 for t in texts)
-    for suffix in ("png", "pdf", "svg"):
-        display.save(tmp_path / f"view.{suffix}")
-        assert (tmp_path / f"view.{suffix}").stat().st_size < 1_000_000
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing")  # says what to do: another font.family
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_files_have_every_label(tmp_path, suffix):
+    names = tuple(dict.fromkeys(map(shorten_label, HOSTILE)))
+    marks = [Point(0.5, name, series=name) for name in names]
+    draw(make_chart(marks, Axis(), Axis("", "ordered", names), series=names)).save(
+        tmp_path / f"view.{suffix}"
+    )
+    assert (tmp_path / f"view.{suffix}").stat().st_size < 1_000_000
 
 
 def test_a_dollar_is_shown_as_it_is(tmp_path):
@@ -344,11 +366,14 @@ def test_many_levels_are_drawn_without_their_numbers_and_with_some_of_their_labe
 
 
 def test_the_text_of_every_cell_can_be_read():
-    axis = Axis("", "ordered", ("a", "b"))
-    for k in range(-50, 51):
-        display = draw(make_chart([Cell("a", "b", k / 50, "0")], axis, axis))
-        (text,) = (x for x in display.ax_.texts if x.get_text() == "0")
-        assert compute_contrast([*SHADES((k / 50 + 1) / 2)[:3]], to_hex(text.get_color())) >= 4.5
+    axis = Axis("", "ordered", tuple("0123456789"))
+    places = [(x, y) for x in axis.levels for y in axis.levels]
+    shades = dict(zip(places, np.linspace(-1, 1, 100).tolist(), strict=True))
+    cells = [Cell(x, y, shade, "0") for (x, y), shade in shades.items()]
+    texts = draw(make_chart(cells, axis, axis)).ax_.texts
+    assert len(texts) == 100
+    for text, shade in zip(texts, shades.values(), strict=True):
+        assert compute_contrast([*SHADES((shade + 1) / 2)[:3]], to_hex(text.get_color())) >= 4.5
 
 
 def test_a_rank_has_a_tick_where_there_are_few():
@@ -356,4 +381,5 @@ def test_a_rank_has_a_tick_where_there_are_few():
     rows = Axis("system", "ordered", ("a", "b"))
     panels = (Panel((Point(0.5, "a"),)), Panel((Point(1.0, "a"), Point(4.0, "b")), x=ranks))
     display = draw(Chart("v", "t", "d", Axis(), rows, panels, columns=2))
-    assert [float(x) for x in display.ax_[1].get_xticks()] == [1.0, 2.0, 3.0, 4.0]
+    low, high = display.ax_[1].get_xlim()
+    assert [x for x in display.ax_[1].get_xticks() if low <= x <= high] == [1, 2, 3, 4]

@@ -162,11 +162,6 @@ class Chart:
         """Return the marks of all panels."""
         return [mark for panel in self.panels for mark in panel.marks]
 
-    def list_rows(self) -> list[tuple[Panel, ...]]:
-        """Return the panels row by row."""
-        columns = max(1, self.columns)
-        return [self.panels[k : k + columns] for k in range(0, len(self.panels), columns)]
-
     def shares_labels(self, index: int) -> bool:
         """Say whether the panel to the left has the labels of a panel's y-axis."""
         return index % max(1, self.columns) > 0 and self.panels[index].y is None
@@ -273,7 +268,7 @@ def _find_bounds(axis: Axis, places: Iterable[Place]) -> Axis:
     if axis.kind == "log":
         numbers = [x for x in numbers if x > 0]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
-    low, high = _widen(low, high, log=axis.kind == "log")
+    low, high = widen(low, high, log=axis.kind == "log")
     return replace(
         axis,
         low=low if axis.low is None else axis.low,
@@ -281,11 +276,12 @@ def _find_bounds(axis: Axis, places: Iterable[Place]) -> Axis:
     )
 
 
-def _widen(low: float, high: float, *, log: bool) -> tuple[float, float]:
+def widen(low: float, high: float, *, log: bool, share: float = 0.05) -> tuple[float, float]:
+    """Return bounds with room beside them: a share of what lies between them."""
     if log:
-        room = max((high / low) ** 0.05, 1.05) if low > 0 else 1.05
+        room = max((high / low) ** share, 1 + share) if low > 0 else 1 + share
         return low / room, high * room
-    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
+    room = share * (high - low) or share * abs(high) or 10 * share
     return low - room, high + room
 
 

@@ -4,84 +4,42 @@ This module is loaded by those who plot. pyplot is left alone: a chart has a fig
 the axes that are given.
 """
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from textwrap import wrap
-from typing import Any, TypeAlias
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.gridspec import GridSpecBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import Formatter, Locator, NullLocator
 
 from ordinate.errors import BadOption, BadOutput, shorten
+from ordinate.render import charts
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
-from ordinate.render.charts import (
-    COLOURS,
-    DARKEST_FOR_BLACK,
-    OTHER_SHADE,
-    SHADE,
-    SHAPES,
-    Axis,
-    Bar,
-    Cell,
-    Chart,
-    Line,
-    Mark,
-    Panel,
-    Place,
-    Point,
-    Rule,
-    Side,
-    Text,
-    find_ticks,
-    format_ticks,
-    is_missing,
-    runs_along_x,
-    shorten_label,
-    thin_labels,
-)
+from ordinate.render.charts import COLOURS, SHAPES, Axis, Chart, Panel, Side, shorten_label
 from ordinate.render.frames import make_frame
 
-WIDTH = 7.2  # inches, of a figure that is given no axes
-ROW, WIDE_ROW, NUMERIC_HEIGHT = 0.27, 0.4, 2.6  # inches of a level, of one in a matrix, of numbers
-LEAST_WIDTH = 1.5  # inches of a panel
-LETTER = 0.08  # inches, on average
-LEAST_STEP = 0.16  # inches between labels that are turned
-CELL_LETTER = 0.62  # of the font's size
-SMALLEST_FONT, CELL_FONT = 4.0, 9.0  # points, of the texts in cells
-INK, GRID, PAPER = "#1d2327", "#d9dee3", "#f4f6f8"
-MARKERS = dict(zip(SHAPES, ("o", "s", "D", "^", "o", "x"), strict=True))
-DASHES: tuple[Any, ...] = (
-    "solid",
-    *((0, x) for x in ((7, 3), (2, 3), (9, 3, 2, 3), (12, 4), (4, 6))),
-)
+WIDTH, LEAST_WIDTH = 7.2, 2.4  # inches of a figure; of a panel without its levels
+ROW, HEIGHT = 0.3, 2.6  # inches of a level, and of an axis of numbers
+LETTER, LEAST_STEP = 0.08, 0.16  # inches of a letter, on average; between labels that are turned
+CELL_FONT, SMALLEST_FONT = 9.0, 4.0  # points of texts in cells, which are not drawn below
+SHADES = LinearSegmentedColormap.from_list("", (charts.OTHER_SHADE, "#f4f6f8", charts.SHADE))
+MOST_LETTERS = 48  # of a title
+ENDS = {True: "|-", False: "_-"}  # of intervals along x, and upright
+MARKERS = dict(zip(SHAPES, "osD^ox", strict=True))
+DASHES = ("-", *((0, dash) for dash in ((7, 3), (2, 3), (9, 3, 2, 3), (12, 4), (4, 6))))
 HATCHES = ("", "//", "..", "\\\\", "xx", "++")
-SHADES = LinearSegmentedColormap.from_list("ordinate", [OTHER_SHADE, PAPER, SHADE])
-METADATA: dict[str, dict[str, None]] = {  # without the time, the same figure is the same file
-    ".pdf": {"CreationDate": None},
-    ".png": {},
-    ".svg": {"Date": None},
-}
+PLAIN: dict[str, Any] = {"usetex": False, "parse_math": False}  # a label is neither LaTeX nor math
+TEXT = PLAIN | {"fontsize": "small", "va": "center", "textcoords": "offset points"}
+# Without the time, the same figure is the same file.
+METADATA = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
 # Journals want TrueType fonts; text in SVG stays text.
-FILE_SETTINGS: dict[Any, Any] = {
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "ordinate",
-}
-PLAIN: dict[str, Any] = {"usetex": False}  # a label is no LaTeX, whatever is said of other texts
-GivenAxes: TypeAlias = Axes | Sequence[Axes] | np.ndarray
+FILES: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "ordinate"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,208 +77,88 @@ class Display:
 
     def _write(self, suffix: str, dpi: int) -> bytes:
         content, figure = BytesIO(), self.figure_.get_figure(root=True)
-        with mpl.rc_context(FILE_SETTINGS):
-            figure.savefig(
-                content,
-                format=suffix[1:],
-                metadata=METADATA[suffix] | {"Title": shorten_label(self.chart.title, 200)},
-                bbox_inches="tight",
-                dpi=dpi,
-            )
+        named = METADATA[suffix] | {"Title": shorten_label(self.chart.title, 200)}
+        with mpl.rc_context(FILES):
+            figure.savefig(content, format=suffix[1:], metadata=named, bbox_inches="tight", dpi=dpi)
         return content.getvalue()
 
 
-def draw(chart: Chart, ax: GivenAxes | None = None) -> Display:
+def draw(chart: Chart, ax: Axes | Sequence[Axes] | np.ndarray | None = None) -> Display:
     """Draw a chart on axes, or on a new figure.
 
     One axes makes room for all panels of the chart; several are taken for one panel each.
     """
-    axes, legend = _make_axes(chart) if ax is None else _take_axes(chart, ax)
+    figure = Figure(_measure(chart), layout="constrained") if ax is None else None
+    axes = _find_axes(chart, figure.add_subplot() if figure else ax)
     for panel, each in zip(chart.panels, axes, strict=True):
         _draw_panel(chart, panel, each)
-    _draw_legend(chart, legend)
+    _draw_legend(chart, figure or axes[0])
     _draw_shades(chart, axes)
+    shown = axes[0] if len(axes) == 1 else np.array(axes, dtype=object)
+    return Display(chart, axes[0].figure, shown)
+
+
+def _find_axes(chart: Chart, given: Any) -> list[Axes]:
+    """Return axes for each panel; side by side, they have the labels that they share once."""
+    axes: list[Axes] = list(np.atleast_1d(np.asarray(given, dtype=object)).flat)
+    if len(axes) == len(chart.panels):
+        return axes
+    place = axes[0].get_subplotspec() if isinstance(given, Axes) else None
+    if place is None:
+        raise BadOption(
+            f"The chart {chart.name!r} has {len(chart.panels)} panels: give as many axes (not "
+            f"{len(axes)}), one subplot for all of them, or none."
+        )
     figure = axes[0].figure
-    return Display(chart, figure, axes[0] if len(axes) == 1 else np.array(axes, dtype=object))
-
-
-# --- axes ----------------------------------------------------------------------------------------
-
-
-def _make_axes(chart: Chart) -> tuple[list[Axes], Figure | Axes]:
-    """Return axes of a new figure, and where its legend goes."""
-    rows = chart.list_rows()
-    columns = len(rows[0])
-    widths = [_measure_width(chart, columns)] * columns
-    heights = [max(_measure_height(chart, panel) for panel in row) for row in rows]
-    left = sum(_measure_left(chart, k) for k in range(columns))
-    right = 0.0
-    if any(map(_list_cells, chart.panels)):  # the scale of shades
-        right = 0.7 + 0.2 * len(_wrap_shades(chart, sum(heights)))
-    below = sum(max(_measure_below(chart, panel) for panel in row) for row in rows)
-    top = 0.3 if chart.list_legend() else 0.0
-    size = (sum(widths) + left + right, sum(heights) + below + top)
-    figure = Figure(figsize=size, layout="constrained")
-    # The layout moves all of them; until then texts go by the size that axes will have.
-    grid = figure.add_gridspec(
-        len(rows),
-        columns,
-        height_ratios=heights,
-        right=1.0,
-        left=1.0 - sum(widths) / size[0],
-        top=1.0,
-        bottom=1.0 - sum(heights) / size[1],
-        wspace=0.0,
-        hspace=0.0,
-    )
-    return _add_subplots(chart, figure, grid), figure
-
-
-def _add_subplots(chart: Chart, figure: Figure | SubFigure, grid: GridSpecBase) -> list[Axes]:
-    """Return the axes of all panels; side by side, they have the labels that they share once."""
-    axes = [figure.add_subplot(grid[divmod(k, grid.ncols)]) for k in range(len(chart.panels))]
+    axes[0].remove()
+    grid = place.subgridspec(-(-len(chart.panels) // chart.columns), chart.columns)
+    axes = [figure.add_subplot(grid[divmod(k, chart.columns)]) for k in range(len(chart.panels))]
     for k, ax in enumerate(axes):
         ax.yaxis.set_tick_params(labelleft=not chart.shares_labels(k))
         ax.yaxis.label.set_visible(not chart.shares_labels(k))
     return axes
 
 
-def _take_axes(chart: Chart, given: GivenAxes) -> tuple[list[Axes], Figure | Axes]:
-    """Return the axes that are given, one for each panel, and where the legend goes."""
-    several = not isinstance(given, Axes)
-    axes = [given] if isinstance(given, Axes) else list(np.asarray(given, dtype=object).flat)
-    if len(axes) == len(chart.panels):
-        return axes, axes[0]
-    place = None if several else axes[0].get_subplotspec()
-    if place is None:
-        raise BadOption(
-            f"The chart {chart.name!r} has {len(chart.panels)} panels: give as many axes (not "
-            f"{len(axes)}), one subplot for all of them, or none."
-        )
-    axes[0].set_axis_off()
-    rows = chart.list_rows()
-    grid = place.subgridspec(len(rows), len(rows[0]))
-    return _add_subplots(chart, axes[0].figure, grid), axes[0]
+def _measure(chart: Chart) -> tuple[float, float]:
+    """Return the inches of a figure in which panels and levels have room; a matrix takes less."""
+    sides = [[panel.x or chart.x, panel.y or chart.y] for panel in chart.panels]
+    below, beside = (_measure_levels(axes) for axes in zip(*sides, strict=True))
+    labelled = sum(not chart.shares_labels(k) for k in range(min(chart.columns, len(sides))))
+    least = beside * labelled + LEAST_WIDTH * chart.columns
+    cells = any(isinstance(mark, charts.Cell) for mark in chart.list_marks())
+    width = min(WIDTH, least + 0.5 * len(chart.x.levels)) if cells else WIDTH
+    height = max(ROW * len(y.levels) if y.kind == "ordered" else HEIGHT for _, y in sides)
+    rows = -(-len(sides) // chart.columns)
+    return max(least, width), rows * (height + 0.8 + 0.8 * below)  # levels may be turned
 
 
-def _measure_width(chart: Chart, columns: int) -> float:
-    """Return the inches that the marks of a panel need across: a small matrix takes less."""
-    left = sum(_measure_left(chart, k) for k in range(columns))
-    room = max((WIDTH - left) / columns, LEAST_WIDTH)
-    if all(map(_list_cells, chart.panels)):
-        return min(room, max(0.6 * len(chart.x.levels), LEAST_WIDTH))
-    return room
-
-
-def _measure_height(chart: Chart, panel: Panel) -> float:
-    """Return the inches that the marks of a panel need from top to bottom."""
-    _, y = chart.get_axes(panel)
-    if y.kind != "ordered":
-        return NUMERIC_HEIGHT
-    few = _list_cells(panel) and len(y.levels) <= 12
-    return (WIDE_ROW if few else ROW) * max(len(y.levels), 1)
-
-
-def _measure_left(chart: Chart, index: int) -> float:
-    """Return the inches that levels or numbers and a title need beside a panel."""
-    _, y = chart.get_axes(chart.panels[index])
-    if chart.shares_labels(index):
-        return 0.1
-    labels = _measure_labels(y) + 0.1 if y.kind == "ordered" else 0.4
-    return labels + (0.2 if y.label else 0.0)
-
-
-def _measure_below(chart: Chart, panel: Panel) -> float:
-    """Return the inches that titles and levels need above and below a panel."""
-    x, _ = chart.get_axes(panel)
-    titles = (0.25 if panel.title else 0.0) + (0.2 if x.label else 0.0)
-    return 0.35 + titles + 0.8 * _measure_labels(x)  # levels may stand aslant
-
-
-def _measure_labels(axis: Axis) -> float:
+def _measure_levels(axes: Iterable[Axis]) -> float:
     """Return the inches of the longest level."""
-    return LETTER * max((len(shorten_label(level)) for level in axis.levels), default=0)
-
-
-class _RoundLocator(Locator):
-    """The ticks of all renderers, within what is shown of an axis."""
-
-    def __init__(self, ax: Axes, side: Side, axis: Axis) -> None:
-        self.ax, self.side, self.of = ax, side, axis
-
-    def __call__(self) -> list[float]:
-        return self.tick_values(*(self.ax.get_xlim() if self.side == "x" else self.ax.get_ylim()))
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        low, high = sorted((vmin, vmax))
-        most = max(2, int(_measure_side(self.ax, self.side) / (0.3 if self.of.integer else 0.6)))
-        return find_ticks(replace(self.of, low=low, high=high), most)
-
-
-class _TickFormatter(Formatter):
-    """The texts of ticks of all renderers, which have as many digits as they all need."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return format_ticks([x])[0] if pos is None else self.texts[pos]
-
-    def set_locs(self, locs: Any) -> None:
-        super().set_locs(locs)
-        self.texts = format_ticks([float(x) for x in locs])
+    return LETTER * max((len(shorten_label(x)) for axis in axes for x in axis.levels), default=0)
 
 
 def _set_axis(ax: Axes, side: Side, axis: Axis) -> None:
     """Give the axes their levels or numbers on a side, and a label."""
     artist = ax.xaxis if side == "x" else ax.yaxis
-    artist.set_label_text(_to_text(axis.label, _count_letters(ax, side)), **PLAIN)
+    artist.set_label_text(shorten_label(axis.label, MOST_LETTERS), **PLAIN)
     artist.set_tick_params(length=0)
     if axis.kind == "ordered":
-        last = len(axis.levels) - 0.5
-        labels = [_to_text(level) for level in axis.levels]
-        turned = _turn_labels(ax, labels) if side == "x" else {}
-        if turned:
-            labels = thin_labels(labels, _measure_side(ax, "x") / len(labels), LEAST_STEP)
-        ax.set(**{f"{side}lim": (-0.5, last) if side == "x" else (last, -0.5)})  # downwards
+        labels, bounds = [*map(shorten_label, axis.levels)], (-0.5, len(axis.levels) - 0.5)
+        turned: dict[str, Any] = {}
+        room = ax.bbox.width / ax.figure.dpi / max(len(labels), 1)
+        if side == "x" and _measure_levels([axis]) > 0.9 * room:
+            turned = {"rotation": 50, "ha": "right", "rotation_mode": "anchor"}
+            labels = charts.thin_labels(labels, room, LEAST_STEP)
         artist.set_ticks(range(len(labels)), labels=labels, **PLAIN, **turned)
+        ax.set(**{f"{side}lim": bounds if side == "x" else bounds[::-1]})  # downwards
         return
-    ax.set(**{f"{side}scale": "log" if axis.kind == "log" else "linear"})
-    ax.set(**{f"{side}lim": _widen(axis)})
-    artist.set_major_locator(_RoundLocator(ax, side, axis))
-    artist.set_major_formatter(_TickFormatter())
-    artist.set_minor_locator(NullLocator())
-    artist.grid(visible=True, color=GRID)
-
-
-def _widen(axis: Axis) -> tuple[float, float]:
-    """Return the bounds of an axis with room for half a marker."""
-    low, high = axis.low or 0.0, 1.0 if axis.high is None else axis.high
-    if axis.kind == "log":
-        room = (high / low) ** 0.02
-        return low / room, high * room
-    room = 0.02 * (high - low)
-    return low - room, high + room
-
-
-def _turn_labels(ax: Axes, labels: list[str]) -> dict[str, Any]:
-    """Return how labels at the x-axis stand: aslant where they would touch each other."""
-    room = _measure_side(ax, "x") / max(len(labels), 1)
-    if LETTER * max(map(len, labels), default=0) < 0.9 * room:
-        return {}
-    return {"rotation": 50, "horizontalalignment": "right", "rotation_mode": "anchor"}
-
-
-def _count_letters(ax: Axes, side: Side) -> int:
-    """Return how many letters have room along axes."""
-    return max(8, int(_measure_side(ax, side) / LETTER))
-
-
-def _measure_side(ax: Axes, side: Side) -> float:
-    """Return the width or height of axes in inches, before labels take their share of it."""
-    size = ax.get_window_extent()
-    dpi = ax.figure.get_figure(root=True).dpi
-    return float((size.width if side == "x" else size.height) / dpi)
-
-
-# --- panels --------------------------------------------------------------------------------------
+    log = axis.kind == "log"
+    ax.set(**{f"{side}scale": "log" if log else "linear"})
+    ax.set(**{f"{side}lim": charts.widen(axis.low or 0.0, axis.high or 0.0, log=log, share=0.02)})
+    if not log:
+        ax.locator_params(axis=side, integer=axis.integer, min_n_ticks=1)
+        ax.ticklabel_format(axis=side, useOffset=False)
+    artist.grid(visible=True, color="#d9dee3")
 
 
 def _draw_panel(chart: Chart, panel: Panel, ax: Axes) -> None:
@@ -329,266 +167,104 @@ def _draw_panel(chart: Chart, panel: Panel, ax: Axes) -> None:
     _set_axis(ax, "y", y)
     ax.set_axisbelow(True)
     ax.spines[:].set_visible(False)
-    if panel.title:
-        title = _to_text(panel.title, _count_letters(ax, "x"))
-        ax.set_title(title, loc="left", fontsize="medium", **PLAIN)
-    frame = _Frame(ax, x, y, hatched=len(_list_series(chart.list_marks(), Bar)) > 1)
-    ranks = {name: k for k, name in enumerate(chart.series)}
-    for kind, drawer in _DRAWERS.items():
-        marks = [mark for mark in panel.marks if type(mark) is kind]
-        for series in dict.fromkeys(getattr(mark, "series", "") for mark in marks):
-            own = [mark for mark in marks if getattr(mark, "series", "") == series]
-            drawer(own, frame, ranks.get(series, 0) % len(SHAPES))
+    ax.set_title(shorten_label(panel.title, MOST_LETTERS), loc="left", fontsize="medium", **PLAIN)
+    if cells := [mark for mark in panel.marks if isinstance(mark, charts.Cell)]:
+        _draw_cells(ax, cells, x, y)
+    ranks = {name: rank % len(SHAPES) for rank, name in enumerate(chart.series)}
+    for mark in panel.marks:
+        _draw_mark(ax, mark, (x, y), ranks.get(getattr(mark, "series", ""), 0))
 
 
-def _list_cells(panel: Panel) -> list[Cell]:
-    return [mark for mark in panel.marks if isinstance(mark, Cell)]
+def _locate(axis: Axis, places: Any) -> np.ndarray:
+    """Return the coordinates of a place or several: levels by their number."""
+    several = places if isinstance(places, tuple) else (places,)
+    return np.array([axis.levels.index(x) if isinstance(x, str) else x for x in several], float)
 
 
-def _list_series(marks: Iterable[Mark], *kinds: type[Mark]) -> set[str]:
-    return {getattr(mark, "series", "") for mark in marks if isinstance(mark, kinds)}
+def _keep_known(*rows: Any) -> np.ndarray:
+    """Return rows without the columns in which something is undefined, and is not drawn."""
+    columns = np.array(np.broadcast_arrays(*rows), float)
+    return columns[:, np.isfinite(columns).all(axis=0)]
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """The axes of a panel, and how places become coordinates."""
-
-    ax: Axes
-    x: Axis
-    y: Axis
-    hatched: bool
-
-    def place_x(self, place: Place) -> float:
-        return _find_coordinate(self.x, place)
-
-    def place_y(self, place: Place) -> float:
-        return _find_coordinate(self.y, place)
-
-    @property
-    def along_x(self) -> bool:
-        """Whether bars and intervals run along x."""
-        return runs_along_x(self.x, self.y)
-
-
-def _find_coordinate(axis: Axis, place: Place) -> float:
-    return float(axis.levels.index(str(place)) if axis.kind == "ordered" else place)
-
-
-# --- marks ---------------------------------------------------------------------------------------
-
-
-def _draw_cells(marks: list[Cell], frame: _Frame, _rank: int) -> None:
-    x, y = frame.x.levels, frame.y.levels
-    values = np.full((len(y), len(x)), np.nan)
+def _draw_cells(ax: Axes, marks: list[charts.Cell], x: Axis, y: Axis) -> None:
+    shades = np.full((len(y.levels), len(x.levels)), np.nan)
+    longest = max(1, *(len(mark.text) for mark in marks))
+    size = min(CELL_FONT, 116 * ax.bbox.width / ax.figure.dpi / len(x.levels) / longest)
     for mark in marks:
-        values[y.index(mark.y), x.index(mark.x)] = mark.shade
-    frame.ax.pcolormesh(
-        np.arange(len(x) + 1) - 0.5,
-        np.arange(len(y) + 1) - 0.5,
-        np.ma.masked_invalid(values),
-        cmap=SHADES,
-        norm=Normalize(-1, 1, clip=True),
-        edgecolors="white",
-        linewidth=1,
-    )
-    longest = max((len(mark.text) for mark in marks), default=0)
-    room = 72 * _measure_side(frame.ax, "x") / len(x) / (CELL_LETTER * max(longest, 1))
-    if room < SMALLEST_FONT:
-        return
-    for mark in marks:
-        if mark.text:
-            frame.ax.text(
-                frame.place_x(mark.x),
-                frame.place_y(mark.y),
-                _to_text(mark.text),
-                color="white" if abs(mark.shade) > DARKEST_FOR_BLACK[mark.shade < 0] else "black",
-                fontsize=min(room, CELL_FONT),
-                ha="center",
-                va="center",
-                **PLAIN,
-            )
+        column, row = x.levels.index(mark.x), y.levels.index(mark.y)
+        shades[row, column] = mark.shade
+        if mark.text and size >= SMALLEST_FONT:
+            dark = abs(mark.shade) > charts.DARKEST_FOR_BLACK[mark.shade < 0]
+            style: Any = {"color": "white" if dark else "black", "ha": "center", "va": "center"}
+            ax.text(column, row, shorten_label(mark.text), fontsize=size, **style, **PLAIN)
+    edges = (np.arange(n + 1) - 0.5 for n in shades.shape[::-1])
+    known = np.ma.masked_invalid(shades)
+    ax.pcolormesh(*edges, known, cmap=SHADES, vmin=-1, vmax=1, edgecolors="w", linewidth=1)
 
 
-def _draw_bars(marks: list[Bar], frame: _Frame, rank: int) -> None:
-    along_x = frame.along_x
-    value, other = (frame.place_x, frame.place_y) if along_x else (frame.place_y, frame.place_x)
-    ends = [
-        (mark, *((mark.x, mark.y) if along_x else (mark.y, mark.x)))
-        for mark in marks
-        if not (is_missing(mark.x) or is_missing(mark.y) or is_missing(mark.base))
-    ]
-    (frame.ax.barh if along_x else frame.ax.bar)(
-        [other(level) for _, _, level in ends],
-        [value(end) - mark.base for mark, end, _ in ends],
-        [0.6 if mark.width is None else 0.94 * mark.width for mark, _, _ in ends],
-        [mark.base for mark, _, _ in ends],
-        color=COLOURS[rank],
-        alpha=0.6,
-        hatch=HATCHES[rank] if frame.hatched else None,
-        edgecolor="white" if frame.hatched else None,
-    )
+def _draw_mark(ax: Axes, mark: charts.Mark, sides: tuple[Axis, Axis], rank: int) -> None:
+    own, along_x = _style(type(mark), rank), charts.runs_along_x(*sides)
+    x, y = _locate(sides[0], mark.x), _locate(sides[1], mark.y)
+    match mark:
+        case charts.Bar():
+            middle, end, base = _keep_known(*((y, x) if along_x else (x, y)), mark.base)
+            width = 0.6 if mark.width is None else 0.94 * mark.width
+            (ax.barh if along_x else ax.bar)(middle, end - base, width, base, **own)
+        case charts.Point():
+            ax.plot(*_keep_known(x, y), **own)
+            # No errorbar: an interval need not hold its value. An open one ends with the axis.
+            low, high = sorted(ax.get_xlim() if along_x else ax.get_ylim())
+            ends = np.clip((mark.low, mark.high), low, high)
+            interval = _keep_known(ends, *((y, x) if along_x else (x, y)))[:2]
+            ax.plot(*interval[:: 1 if along_x else -1], ENDS[along_x], color=COLOURS[rank])
+        case charts.Line():
+            ax.plot(*_keep_known(x, y), **own)
+            if mark.low and mark.high:
+                band = _keep_known(x, mark.low, mark.high)
+                ax.fill_between(*band, color=COLOURS[rank], alpha=0.18, linewidth=0)
+        case charts.Rule():
+            for draw_rule, places in ((ax.axvline, x), (ax.axhline, y)):
+                for place in _keep_known(places).flat:
+                    draw_rule(place, **own)
+        case charts.Text():
+            style = TEXT | {"color": COLOURS[rank] if mark.series else "black"}
+            for place in _keep_known(x, y).T.tolist():
+                ax.annotate(shorten_label(mark.text), tuple(place), (5, 0), **style)
 
 
-def _draw_points(marks: list[Point], frame: _Frame, rank: int) -> None:
-    known = [mark for mark in marks if not (is_missing(mark.x) or is_missing(mark.y))]
-    ends: list[tuple[float, float]] = []
-    for mark in known:
-        if not (math.isnan(mark.low) or math.isnan(mark.high)):
-            x, y = frame.place_x(mark.x), frame.place_y(mark.y)
-            axis = frame.x if frame.along_x else frame.y  # at whose end an open interval stops
-            low, high = np.clip((mark.low, mark.high), axis.low, axis.high).tolist()
-            ends += [(low, y), (high, y)] if frame.along_x else [(x, low), (x, high)]
-            ends.append((math.nan, math.nan))
-    colour = COLOURS[rank]
-    frame.ax.plot(
-        [x for x, _ in ends],
-        [y for _, y in ends],
-        color=colour,
-        linewidth=1.6,
-        marker="|" if frame.along_x else "_",
-        markersize=7,
-        markeredgewidth=1.6,
-    )
-    frame.ax.plot(
-        [frame.place_x(mark.x) for mark in known],
-        [frame.place_y(mark.y) for mark in known],
-        **_style_points(rank),
-    )
-
-
-def _style_points(rank: int) -> dict[str, Any]:
-    shape = SHAPES[rank]
-    return {
-        "color": COLOURS[rank],
-        "linestyle": "none",
-        "marker": MARKERS[shape],
-        "markersize": 6,
-        "markerfacecolor": "none" if shape == "ring" else COLOURS[rank],
-    }
-
-
-def _draw_lines(marks: list[Line], frame: _Frame, rank: int) -> None:
-    for mark in marks:
-        if mark.low and mark.high:
-            edges = [
-                (frame.place_x(x), low, high)
-                for x, low, high in zip(mark.x, mark.low, mark.high, strict=True)
-                if not any(map(is_missing, (x, low, high)))
-            ]
-            x, low, high = zip(*edges, strict=True) if edges else ((), (), ())
-            frame.ax.fill_between(x, low, high, color=COLOURS[rank], alpha=0.18, linewidth=0)
-        places = [
-            (frame.place_x(x), frame.place_y(y))
-            for x, y in zip(mark.x, mark.y, strict=True)
-            if not (is_missing(x) or is_missing(y))
-        ]
-        frame.ax.plot([x for x, _ in places], [y for _, y in places], **_style_line(rank))
-
-
-def _style_line(rank: int) -> dict[str, Any]:
-    return {"color": COLOURS[rank], "linewidth": 1.8, "linestyle": DASHES[rank]}
-
-
-def _draw_rules(marks: list[Rule], frame: _Frame, rank: int) -> None:
-    for mark in marks:
-        if not is_missing(mark.x):
-            frame.ax.axvline(mark.x, **_style_line(rank))
-        if not is_missing(mark.y):
-            frame.ax.axhline(mark.y, **_style_line(rank))
-
-
-def _draw_texts(marks: list[Text], frame: _Frame, rank: int) -> None:
-    for mark in marks:
-        if not (is_missing(mark.x) or is_missing(mark.y)):
-            frame.ax.annotate(
-                _to_text(mark.text),
-                (frame.place_x(mark.x), frame.place_y(mark.y)),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize="small",
-                color=COLOURS[rank] if mark.series else INK,
-                **PLAIN,
-            )
-
-
-_DRAWERS: dict[type[Mark], Callable[..., None]] = {
-    Cell: _draw_cells,
-    Bar: _draw_bars,
-    Rule: _draw_rules,
-    Line: _draw_lines,
-    Point: _draw_points,
-    Text: _draw_texts,
-}
-
-
-# --- legends -------------------------------------------------------------------------------------
+def _style(kind: type, rank: int) -> dict[str, Any]:
+    """Return how a series is drawn: in its colour, and with its hatch, its marker or its dash."""
+    if kind is charts.Bar:
+        return {"facecolor": COLOURS[rank], "hatch": HATCHES[rank], "edgecolor": "w", "alpha": 0.6}
+    if kind is not charts.Point:
+        return {"color": COLOURS[rank], "linestyle": DASHES[rank]}
+    marker = {"marker": MARKERS[SHAPES[rank]], "color": COLOURS[rank], "linestyle": "none"}
+    return marker | {"fillstyle": "none" if SHAPES[rank] == "ring" else "full"}
 
 
 def _draw_legend(chart: Chart, where: Figure | Axes) -> None:
     """Draw the entries of series, above the panels of a figure of our own."""
-    listed = chart.list_legend()
-    if not listed:
-        return
-    marks = chart.list_marks()
-    bars, lines = _list_series(marks, Bar), _list_series(marks, Line, Rule)
-    handles: list[Artist] = []
-    for name in listed:
-        rank = chart.series.index(name) % len(SHAPES)
-        if name in bars:
-            hatch = HATCHES[rank] if len(bars) > 1 else None
-            handles.append(Patch(facecolor=COLOURS[rank], alpha=0.6, hatch=hatch))
-        else:
-            style = _style_line(rank) if name in lines else _style_points(rank)
-            handles.append(Line2D([], [], **style))
-    names = [_to_text(name) for name in listed]
-    more: dict[str, Any] = {"frameon": False}
-    if isinstance(where, Figure):
-        widths = [0.6 + LETTER * len(name) for name in names]
-        columns = len(names) if sum(widths) < WIDTH else max(1, int(WIDTH / max(widths)))
-        more |= {"loc": "outside upper left", "ncols": columns}
-    # matplotlib leaves out what begins with an underscore, so names come afterwards.
-    legend = where.legend(handles, ["series"] * len(names), **more)
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set(text=name, **PLAIN)
+    handles: list[Any] = []
+    for name in chart.list_legend():
+        drawn = {type(mark) for mark in chart.list_marks() if getattr(mark, "series", "") == name}
+        kind = next((x for x in (charts.Bar, charts.Line, charts.Rule) if x in drawn), charts.Point)
+        style = _style(kind, chart.series.index(name) % len(SHAPES))
+        handles.append(Patch(**style) if kind is charts.Bar else Line2D([], [], **style))
+    above: Any = {"loc": "outside upper left", "ncols": 3} if isinstance(where, Figure) else {}
+    if handles:  # and then their names: matplotlib leaves out what begins with an underscore
+        legend = where.legend(handles, ["series"] * len(handles), frameon=False, **above)
+        for text, name in zip(legend.get_texts(), chart.list_legend(), strict=True):
+            text.set(text=shorten_label(name), **PLAIN)
 
 
 def _draw_shades(chart: Chart, axes: list[Axes]) -> None:
     """Draw the scale of the shades of cells beside the panels."""
     meshes = [mesh for ax in axes for mesh in ax.collections if mesh.get_cmap() is SHADES]
-    if not meshes:
-        return
-    ticks = dict(chart.shade_ticks)
-    bar = axes[0].figure.colorbar(meshes[0], ax=axes, shrink=0.8, aspect=25)
-    bar.set_ticks([*ticks], labels=[_to_text(name) for name in ticks.values()])
-    height = sum(_measure_side(ax, "y") for ax in axes[:: max(1, chart.columns)])
-    bar.set_label("\n".join(_wrap_shades(chart, height)), **PLAIN)
-    bar.ax.set_ylim(min(0.0, *ticks), 1)
-    bar.outline.set_visible(False)
-
-
-def _wrap_shades(chart: Chart, height: float) -> list[str]:
-    """Return the lines of the title of the shades, beside panels of a height."""
-    return wrap(_to_text(chart.shades, 60), max(8, int(height / LETTER)))
-
-
-# --- texts ---------------------------------------------------------------------------------------
-
-
-def _to_text(text: str, most: int | None = None) -> str:
-    """Return a text as matplotlib draws it letter by letter, in letters that its fonts have."""
-    shown = shorten_label(text) if most is None else shorten_label(text, most)
-    if not shown.isascii():
-        glyphs = set().union(*(_list_glyphs(findfont(x)) for x in _list_fonts()))
-        shown = "".join(x if ord(x) in glyphs else "\N{REPLACEMENT CHARACTER}" for x in shown)
-    return shown.replace("$", r"\$")
-
-
-def _list_fonts() -> list[FontProperties]:
-    """Return the fonts that matplotlib looks for a letter in."""
-    return [FontProperties(family=[family]) for family in FontProperties().get_family()]
-
-
-@lru_cache(maxsize=8)
-def _list_glyphs(path: str) -> frozenset[int]:
-    return frozenset(get_font(path).get_charmap())
+    if meshes:
+        bar = axes[0].figure.colorbar(meshes[0], ax=axes, shrink=0.8, aspect=25)
+        places, names = zip(*chart.shade_ticks, strict=True)
+        bar.set_ticks(places, labels=[*map(shorten_label, names)], **PLAIN)
+        bar.set_label(shorten_label(chart.shades, MOST_LETTERS), **PLAIN)
+        bar.ax.set_ylim(min(0.0, *places), 1)
+        bar.outline.set_visible(False)
