@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import Ran, read_values, run
+from command import Ran, check_example, list_examples, read_values, run
 
 from ordinate.cli.main import build_parser
 from ordinate.results.comparison import compare
@@ -23,7 +22,6 @@ from ordinate.results.comparison import compare
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 SYSTEMS = ("a", "b", "c")
 METRICS = ("--metrics", "cem_ord,mae,weighted_kappa(power=1)")
-PATIENCE = 60  # seconds after which a child counts as hung
 
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -436,11 +434,6 @@ def test_what_cannot_be_read_is_named():
 # --- help ----------------------------------------------------------------------------------------
 
 
-def examples() -> list[str]:
-    text = run("compare", "--help").out.partition("examples:\n")[2]
-    return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
-
-
 def lay_out(line: str) -> None:
     """Make the files of an example, with the columns that it names."""
     options = build_parser().parse_args(shlex.split(line)[1:])
@@ -469,22 +462,10 @@ def lay_out(line: str) -> None:
             write(f"{name}{suffix}", rows)
 
 
-@pytest.mark.parametrize("line", examples())
-def test_every_example_runs(here, line):
+@pytest.mark.parametrize("line", list_examples("compare"))
+def test_every_example_runs(line):
     lay_out(line)
-    ran = subprocess.run(
-        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate "$@"; }}\n{line}'],
-        capture_output=True,
-        text=True,
-        cwd=here,
-        env=os.environ | {"PYTHON": sys.executable},
-        check=False,
-        timeout=PATIENCE,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    outputs = re.findall(r"-o (\S+)", line)
-    assert all(Path(name).stat().st_size for name in outputs)
-    assert ran.stdout or outputs
+    check_example(line)
 
 
 def test_the_help_explains_every_option():
@@ -498,7 +479,7 @@ def test_the_help_explains_every_option():
         explained = re.search(rf"^  (-o.*?, )?{option}\b.*(\n {{6,}}.+)?", shown, re.MULTILINE)
         assert explained, option
         assert len(explained[0].split()) > 3, option
-    assert len(examples()) >= 4
+    assert len(list_examples("compare")) >= 4
 
 
 def test_help_loads_no_numpy():

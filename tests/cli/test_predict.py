@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shlex
 import shutil
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from command import run
 from experiments import lay_out
 from saved_models import crown, save_model
 
-from ordinate.cli.main import build_parser
-from ordinate.cli.predict import EXAMPLES
 from ordinate.tuning.experiment.folder import Experiment
 from ordinate.tuning.experiment.lock import hold_lock
 
@@ -182,9 +179,3 @@ def test_a_folder_in_use_says_by_whom():
         ran = run("predict", "-e", "study")
     assert ran.code == 2
     assert "in use by process" in ran.err
-
-
-def test_the_examples_of_the_help_can_be_parsed():
-    for line in EXAMPLES.splitlines():
-        if line.startswith("  ordinate "):
-            build_parser().parse_args(shlex.split(line)[1:])

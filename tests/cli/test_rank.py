@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shlex
 import shutil
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from experiments import CEFR, lay_out
 from saved_models import save_model
 
 from ordinate import compare
-from ordinate.cli.main import build_parser
-from ordinate.cli.rank import EXAMPLES
 from ordinate.tuning.classify.trained_model import load_models
 from ordinate.tuning.experiment.folder import Experiment
 
@@ -299,9 +296,3 @@ def test_a_search_of_regression_models_has_commands_of_its_own(tmp_path, monkeyp
         assert ran.code == 2
         assert "found has regression models" in ran.err
         assert "ordinate predict-regression -e " in ran.err
-
-
-def test_the_examples_of_the_help_can_be_parsed():
-    for line in EXAMPLES.splitlines():
-        if line.startswith("  ordinate "):
-            build_parser().parse_args(shlex.split(line)[1:])

@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -13,7 +11,6 @@ from command import read_values, run
 from experiments import CEFR, lay_out
 from search_cases import read_untimed_files
 
-from ordinate.cli.tune import EXAMPLES
 from ordinate.render import render
 from ordinate.tuning.classify.settings import Settings
 from ordinate.tuning.classify.tuning import tune_experiment
@@ -210,16 +207,6 @@ def test_an_experiment_must_be_named_and_there():
     ran = run("tune", "-e", "nowhere")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "ordinate init" in ran.err
-
-
-def test_the_help_fits_a_terminal_and_its_examples_parse():
-    from ordinate.cli.main import build_parser
-
-    ran = run("tune", "--help")
-    assert ran.code == 0
-    assert "exit codes" in ran.out
-    for line in re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE):
-        assert build_parser().parse_args(shlex.split(line)[1:]).command == "tune"
 
 
 def test_the_summary_is_the_report_as_markdown(finished):

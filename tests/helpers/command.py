@@ -3,6 +3,12 @@
 import contextlib
 import io
 import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from frozen import FOLDER, keep, read_outputs
@@ -29,6 +35,29 @@ def run(*arguments) -> Ran:
     if FOLDER is not None:
         keep(f"{' '.join(words)}: {code}", ran.out, ran.err, *read_outputs(words))
     return ran
+
+
+def list_examples(command: str, flag: str = "--help") -> list[str]:
+    """Return the example lines of the help of a command."""
+    text = run(command, flag).out.partition("examples:\n")[2]
+    text = re.sub(r"\\\n\s*", "", text)  # an example of two lines
+    return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
+
+
+def check_example(line: str) -> None:
+    """Run an example in the current folder: by a shell where only a shell can read it."""
+    if set("|*<>$") & set(line):
+        script = f'ordinate() {{ "$PYTHON" -m ordinate "$@"; }}\n{line}'
+        settings = os.environ | {"PYTHON": sys.executable}
+        words = ["/bin/bash", "-c", script]
+        done = subprocess.run(words, capture_output=True, text=True, env=settings, check=False)
+        ran = Ran(done.returncode, done.stdout, done.stderr)
+    else:
+        ran = run(*shlex.split(line)[1:])
+    assert (ran.code, ran.err) == (0, "")
+    outputs = re.findall(r"(?:-o|--items) (\S+)", line)
+    assert all(Path(name).stat().st_size for name in outputs)
+    assert ran.out or outputs
 
 
 def read_values(text: str) -> dict[str, Any]:

@@ -611,6 +611,7 @@ def test_95_per_cent_limits_cover_about_95_per_cent():
     assert all(0.91 <= share <= 0.98 for share in coverage(found).values()), coverage(found)
 
 
+@pytest.mark.slow
 def test_limits_with_real_weights_cover():
     rng, how = np.random.default_rng(32), ConfidenceIntervals()
     found = []
@@ -621,6 +622,7 @@ def test_limits_with_real_weights_cover():
     assert all(0.91 <= share <= 0.98 for share in coverage(found).values()), coverage(found)
 
 
+@pytest.mark.slow
 def test_few_groups_cover_by_the_jackknife():
     rng, how = np.random.default_rng(33), ConfidenceIntervals()
     codes, found = np.arange(240) % 12, []

@@ -187,6 +187,7 @@ def test_counts_are_the_items_that_they_stand_for():
     assert found == expected
 
 
+@pytest.mark.slow
 def test_a_report_does_not_name_one_of_many_small_equal_subgroups_with_rare_levels():
     """Of 12 samples, 5 % may name one; by intervals it was 7."""
     study, named = load_study("subgroup_verdicts"), 0

@@ -95,7 +95,10 @@ def test_the_batch_size_changes_nothing(experiment):
     assert all(first == other for other in others)
 
 
-@pytest.mark.parametrize(("after", "size"), [(0, 3), (5, 4), (13, 3)])
+@pytest.mark.parametrize(
+    ("after", "size"),
+    [(5, 4), *(pytest.param(after, 3, marks=pytest.mark.slow) for after in (0, 13))],
+)
 def test_a_killed_run_is_taken_up_and_no_batch_is_made_twice(experiment, monkeypatch, after, size):
     whole = extract_features(experiment, MAKER, "whole")
     code = f"""

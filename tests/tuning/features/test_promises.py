@@ -68,7 +68,7 @@ MAKERS = {
 }
 SLOW = ("embeddings", "perplexity")
 BROUGHT = ("external", "concat-dense")  # in part or whole
-ALIKE = ("tfidf-word", "tfidf-char", "concat-dense")  # killed as quicker ones are
+ALIKE = ("tfidf-word", "tfidf-char", "lexical", "concat-dense", "concat-sparse")  # as quicker ones
 
 
 def every(names, slow=SLOW):
