@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from each_case import each_case
 from hostile_texts import EXACT_TEXTS, HOSTILE_TEXTS, is_harmless
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,9 +80,8 @@ def _from_columns(text: str) -> Evaluation:
 
 
 PLACES = {"labels": _from_labels, "groups": _from_groups, "columns": _from_columns}
-everywhere = pytest.mark.parametrize(
-    ("place", "nasty"), [(place, nasty) for place in PLACES for nasty in NASTY]
-)
+everywhere = pytest.mark.parametrize("place", PLACES)
+every_text = each_case("nasty", NASTY)
 
 
 SCROLLED = ("class", "tabindex")  # the attributes of a very long text
@@ -103,11 +103,18 @@ class _Tags(HTMLParser):
         self.texts.append(data)
 
 
-@everywhere
-@pytest.mark.parametrize("form", ["piece", "page"])
-def test_html_holds_the_text_and_no_tag_of_it(place, nasty, form):
+@functools.cache
+def _parse_html(place: str, text: str, form: str) -> _Tags:
     write = Evaluation._repr_html_ if form == "piece" else RENDERERS["html"]
-    parsed, tame = _Tags(write(PLACES[place](nasty))), _Tags(write(PLACES[place]("tame")))
+    return _Tags(write(PLACES[place](text)))
+
+
+@pytest.mark.parametrize(
+    ("place", "form"), [("labels", "piece"), *((place, "page") for place in PLACES)]
+)
+@every_text
+def test_html_holds_the_text_and_no_tag_of_it(place, nasty, form):
+    parsed, tame = _parse_html(place, nasty, form), _parse_html(place, "tame", form)
     allowed = {("text", ("x", "y", "text-anchor", "transform"))}
     allowed |= {(tag, SCROLLED) for tag, _ in [*tame.tags, ("span", ())]}
     assert set(parsed.tags) <= set(tame.tags) | allowed
@@ -126,6 +133,7 @@ def _unescaped(mark: str, line: str) -> int:
 
 
 @everywhere
+@every_text
 def test_latex_has_no_command_of_the_data(place, nasty):
     source = render(PLACES[place](nasty), "latex")
     tame = render(PLACES[place]("tame"), "latex")
@@ -174,6 +182,7 @@ def test_no_row_of_latex_begins_with_what_the_line_before_takes_for_its_argument
 
 
 @everywhere
+@every_text
 def test_markdown_has_no_markup_of_the_data(place, nasty):
     source = render(PLACES[place](nasty), "markdown")
     tame = render(PLACES[place]("tame"), "markdown")
@@ -187,6 +196,7 @@ def test_markdown_has_no_markup_of_the_data(place, nasty):
 
 
 @everywhere
+@every_text
 def test_csv_keeps_its_shape_whatever_the_data_are(place, nasty):
     rows = list(csv.reader(io.StringIO(render(PLACES[place](nasty), "csv"), newline="")))
     tame = list(csv.reader(io.StringIO(render(PLACES[place]("tame"), "csv"), newline="")))
@@ -201,12 +211,14 @@ def test_a_number_below_0_stays_a_number_in_csv():
 
 @everywhere
 @pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+@every_text
 def test_what_people_read_on_a_terminal_cannot_drive_it(place, nasty, form):
     source = render(PLACES[place](nasty), form)
     assert is_harmless(source.replace("\n", ""))
 
 
 @everywhere
+@every_text
 def test_a_text_report_keeps_its_shape(place, nasty):
     if place == "columns":  # sentences, which are wrapped
         return
@@ -217,6 +229,7 @@ def test_a_text_report_keeps_its_shape(place, nasty):
 
 
 @everywhere
+@every_text
 def test_json_keeps_every_letter(place, nasty):
     found = json.loads(render(PLACES[place](nasty), "json"))
     kept = {
