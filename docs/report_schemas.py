@@ -653,16 +653,6 @@ REPORTS: dict[str, Parts] = {
         "history": by_name(items(NUMBERS)),
         "notes": TEXTS,
     },
-    "ModelCard": task("card")
-    | {"tuned_by": one_of("tune", "tune_regression"), "intended_use": or_null(TEXT)}
-    | SEARCHED
-    | {
-        "tests": by_name(OPEN_RECORD),
-        "files": by_name(OPEN),
-        "versions": by_name(TEXT),
-        "fingerprints": OPEN_RECORD,
-        "command created": TEXT,
-    },
     "PredictionReport": task("predict")
     | {
         "model": TEXT,

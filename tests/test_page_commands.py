@@ -36,11 +36,6 @@ BEFORE = {  # what a page takes for done
         "ordinate init study --train essays.csv",
         "ordinate features lexical -e study",
     ],
-    "docs/model-card.md": [
-        "ordinate init study --train essays.csv",
-        "ordinate tune -e study",
-        SEARCH,
-    ],
     "docs/tutorials/density-surrogate.md": [SEARCH],
 }
 PROGRAMS = {"ordinate", "make", "pip", "mkdir", "cp", "python", "source", "check-jsonschema"}

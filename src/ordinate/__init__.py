@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ordinate.tuning.classify import predict, rank, tune
     from ordinate.tuning.regress import compare_searches, predict_regression, tune_regression
     from ordinate.tuning.search.analysis import analyze_search
-    from ordinate.tuning.search.model_card import make_model_card
     from ordinate.tuning.search.tuning_result import TuningResult
 
 # Where each public name lives; it is imported when somebody asks for it.
@@ -85,7 +84,6 @@ _HOMES = {
     "evaluate_sql": "ordinate.results.evaluation",
     "evaluate_regression": "ordinate.results.regression",
     "list_metrics": "ordinate.metrics",
-    "make_model_card": "ordinate.tuning.search.model_card",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
     "predict": "ordinate.tuning.classify",
@@ -135,7 +133,6 @@ __all__ = [
     "evaluate_regression",
     "evaluate_sql",
     "list_metrics",
-    "make_model_card",
     "metric",
     "power",
     "predict",

@@ -73,7 +73,6 @@ init study
 tune -e study --preset minimal --jobs 2
 predict -e study
 rank -e study
-card -e study
 tune-regression densities.csv --target density --unit kg --preset minimal --jobs 2 -e found
 predict-regression densities.csv -e found -o predictions.csv
 """

@@ -62,7 +62,7 @@ SHOWING = [
     "--version",
     "evaluate --help",
 ]
-OTHERS = {"card", "compare-searches"}
+OTHERS = {"compare-searches"}
 
 
 def test_every_command_gets_into_trouble():

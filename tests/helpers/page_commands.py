@@ -91,11 +91,10 @@ def write_files(folder: Path, command: list[str]) -> None:
         shutil.copy(locate_example(name), folder)
     if command[0] in ("init", "predict", "features"):
         _write_texts(folder)
-    elif command[0].endswith("regression") or command[0] == "card":
+    elif command[0].endswith("regression"):
         _write_densities(folder, command, predicted=command[0].startswith("evaluate"))
     else:
         _write_levels(folder, command)
-    (folder / "use.txt").write_text("Drafts of learners.", encoding="utf-8")
     (folder / "mine.py").write_text(OWN_METRIC, encoding="utf-8")
 
 

@@ -46,7 +46,6 @@ COMMANDS = {
     "predict-regression": "predict new rows with a saved regression model",
     "compare-searches": "compare the winners of several regression searches",
     "analyze-search": "show what a search found, and which hyperparameters mattered",
-    "card": "write the model card of a tuned model",
     "metrics": "list the metrics, or explain one",
     "advise": "say which metrics to report, and why",
     "properties": "say which formal properties metrics have",

@@ -123,7 +123,7 @@ def _add_tuned_params(flags: dict[str, Any]) -> dict[str, Any]:
     """Return the flags with the hyperparameters that an earlier search found."""
     if "params_of" not in flags:
         return flags
-    from ordinate.tuning.search.analysis import read_tuned_params
+    from ordinate.tuning.search.saved_models import read_tuned_params
 
     found = read_tuned_params(Path(flags["params_of"]))
     named = flags.get("models", list(found))

@@ -68,6 +68,7 @@ class Document:
     are blocks that files have, and a terminal on demand; `details_note` stands where they do not.
     `verdicts` answer by other metrics, too; the verdict is the first of them. Pages name the
     `source` on their tab, and say by `metric_titles` what the metric of a verdict measures.
+    Markdown begins with the `front_matter`, lines of YAML for programs.
     """
 
     title: str
@@ -79,6 +80,7 @@ class Document:
     details_note: str = ""
     source: str = ""
     metric_titles: dict[str, str] = field(default_factory=dict)
+    front_matter: str = ""
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""

@@ -7,7 +7,8 @@ from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_ro
 
 def render(document: Document) -> str:
     """Return the document as Markdown."""
-    parts = [f"# {escape(document.title)}"]
+    parts = [f"---\n{document.front_matter}\n---"] if document.front_matter else []
+    parts += [f"# {escape(document.title)}"]
     parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.list_body()]
     if notes := document.list_notes():
         parts += [f"**{NOTES_TITLE}**", "\n".join(f"* {escape(note)}" for note in notes)]

@@ -41,7 +41,6 @@ FUNCTIONS = {
     "Comparison.from_panel": "ordinate.results.comparison",
     "Evaluation.add_calibration": "ordinate.results.evaluation",
     "Evaluation.from_summary": "ordinate.results.evaluation",
-    "ModelCard.of": "ordinate.tuning.search.model_card",
     "RecalibrationEvaluation.from_blocks": "ordinate.results.recalibration",
     "RegressionEvaluation.add_parts": "ordinate.results.regression",
     "RegressionEvaluation.add_prediction_intervals": "ordinate.results.regression",

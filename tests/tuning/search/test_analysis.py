@@ -11,7 +11,8 @@ from ordinate.errors import BadInput, BadStore
 from ordinate.render import Grid, render
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.tuning import tune_table
-from ordinate.tuning.search.analysis import analyze_search, read_tuned_params
+from ordinate.tuning.search.analysis import analyze_search
+from ordinate.tuning.search.saved_models import read_tuned_params
 
 FORMS = ["text", "json", "csv", "markdown", "latex"]
 

@@ -1,16 +1,16 @@
 """What is particular about the report of tuning a classifier."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
-from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_count
+from ordinate.results.arguments import select_metrics
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.evaluation import evaluate
+from ordinate.results.evaluation import Evaluation, evaluate
 from ordinate.results.evaluation_text import compare_with_baselines
 from ordinate.results.interval_methods_text import describe_interval_methods
 from ordinate.results.metric_scores import Score
@@ -18,7 +18,7 @@ from ordinate.scale import Scale
 from ordinate.tuning.classify.decision_rules import RULE_TITLES
 from ordinate.tuning.classify.scoring import DecisionRuleScores
 from ordinate.tuning.classify.settings import Settings
-from ordinate.tuning.search.tuning_result import TaskReport
+from ordinate.tuning.search.tuning_result import HeldOutResult, TaskReport
 
 if TYPE_CHECKING:
     from ordinate.tuning.search.tuning_result import TuningResult
@@ -28,7 +28,6 @@ DECODE_PHRASES = {
     "argmax": "the most probable ones",
     "rounded_mean": "rounded means",
 }
-TEST_CHARTS = ("confusion", "confusion_shares", "distances")
 CLUSTERS, INDEPENDENT_ITEMS = "clusters as units", "items as independent"
 
 
@@ -40,6 +39,8 @@ class ClassificationReport(TaskReport):
     scale: Scale
 
     task = "tune"
+    pipeline_tag = "text-classification"
+    test_charts = ("confusion", "confusion_shares", "distances")
 
     @property
     def metric(self) -> str:  # type: ignore[override] # of the settings
@@ -153,20 +154,20 @@ class ClassificationReport(TaskReport):
         optional = ("flag", "chance", "n", "best constant")
         return [Grid(title, header, rows, left=2, optional=optional).drop_empty_columns()]
 
-    def list_test_charts(self, result: "TuningResult") -> list[Chart]:
-        """Return where the levels of the winner lie beside gold, on each test."""
-        charts = []
-        for test in result.tests:
-            if test.columns:
-                levels = test.columns["predictions"][result.winner.name]
-                found = evaluate(test.columns["gold"], levels, self.scale, interval=None)
-                variant = test.name if len(result.tests) > 1 else ""
-                charts += [
-                    replace(chart, variant=variant, varies_by="test set")
-                    for chart in found.list_charts()
-                    if chart.name in TEST_CHARTS
-                ]
-        return charts
+    def evaluate_test(self, result: "TuningResult", test: HeldOutResult) -> Evaluation | None:
+        """Return the levels of the winner beside gold, first of all by the metric of the search."""
+        if not test.columns:
+            return None
+        tuned = self.settings.measure
+        others = [one for one in select_metrics(None) if one.expression != tuned.expression]
+        return evaluate(
+            test.columns["gold"],
+            test.columns["predictions"][result.winner.name],
+            self.scale,
+            [tuned, *others],
+            groups=test.columns["groups"],
+            seed=self.settings.seed,
+        )
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how intervals came about, and what is odd about the winner."""

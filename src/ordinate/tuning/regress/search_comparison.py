@@ -10,7 +10,7 @@ from ordinate.errors import BadInput, shorten
 from ordinate.render.reserved_paths import RESULTS_FILE, TEST_PREDICTIONS_FILE
 from ordinate.results.regression_comparison import RegressionComparison, compare_regression
 from ordinate.tuning.regress.tuning_report import RegressionReport
-from ordinate.tuning.search.analysis import explain_missing_keys, read_run_files
+from ordinate.tuning.search.saved_models import explain_missing_keys, read_run_files
 from ordinate.tuning.search.tuning_result import TuningResult
 
 

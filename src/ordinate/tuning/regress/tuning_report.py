@@ -9,7 +9,6 @@ import numpy as np
 from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
-from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_interval_head, format_with_unit
 from ordinate.results.base import Record
@@ -69,6 +68,7 @@ class RegressionReport(TaskReport):
     unit: str | None = None
 
     task = "tune_regression"
+    pipeline_tag = "tabular-regression"
     metric = "RMSE"
     direction = "minimize"
 
@@ -219,23 +219,17 @@ class RegressionReport(TaskReport):
             return super().list_test_estimates(result, test)
         return {name: found["rmse"] for name, found in test.comparison.models.items()}
 
-    def list_test_charts(self, result: "TuningResult") -> list[Chart]:
-        """Return metrics, errors and prediction intervals of the winner on each test."""
-        charts = []
-        for test in result.tests:
-            if test.evaluation is not None and test.columns:
-                predicted = test.columns["predictions"][result.winner.name]
-                rows = test.columns["rows"]
-                found = analyse_residuals(
-                    test.columns["targets"], predicted, unit=self.unit, rows=rows
-                )
-                whole = replace(test.evaluation, parts=(ReportPart("residuals", found),))
-                variant = test.name if len(result.tests) > 1 else ""
-                charts += [
-                    replace(chart, variant=variant, varies_by="test set")
-                    for chart in whole.list_charts()
-                ]
-        return charts
+    def evaluate_test(
+        self, result: "TuningResult", test: HeldOutResult
+    ) -> RegressionEvaluation | None:
+        """Return errors and prediction intervals of the winner, and a look at the residuals."""
+        if test.evaluation is None or not test.columns:
+            return None
+        predicted = test.columns["predictions"][result.winner.name]
+        rows, targets = test.columns["rows"], test.columns["targets"]
+        found = analyse_residuals(targets, predicted, unit=self.unit, rows=rows)
+        found = found.take_bias(test.evaluation.metrics)
+        return test.evaluation.add_parts([ReportPart("residuals", found)])
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return what intervals take for one, and how saved models were fitted."""

@@ -1,12 +1,20 @@
 """Saved models: their names, their folders, what is written beside them, and what wins."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
-from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadStore,
+    OrdinateError,
+    shorten,
+    suggest_names,
+)
 from ordinate.render.atomic_files import TEMPORARY_PREFIX, report_write_errors
 from ordinate.render.reserved_paths import MODELS, RESULTS, RESULTS_FILE, check_search_folder
 from ordinate.tuning.experiment.manifest import Manifest, is_model_saved, read_verified_manifest
@@ -16,7 +24,7 @@ from ordinate.tuning.experiment.safe_files import (
     resolve_inside,
     write_json,
 )
-from ordinate.tuning.experiment.stored_json import read_json
+from ordinate.tuning.experiment.stored_json import read_json, read_plain_json
 from ordinate.tuning.search.fits import Fit, FitOutputs, OutOfTime, remove_checkpoints, take_outputs
 from ordinate.tuning.search.task import Candidate, Ensemble, EvaluatedCandidate, Selected, Task
 
@@ -249,3 +257,51 @@ def explain_no_models(root: Path) -> BadInput:
         f"There are no saved models in {root / MODELS}. Make some: ordinate tune -e {root}, or "
         f"ordinate tune-regression DATA -e {root}"
     )
+
+
+# --- results of runs ------------------------------------------------------------------------------
+
+
+def read_tuned_params(root: Path) -> dict[str, dict[str, Any]]:
+    """Return the hyperparameters that a search found, by model type, one study each."""
+    (results,) = read_run_files(root, RESULTS_FILE)
+    with explain_missing_keys(root):
+        best = [one["best"] for one in results["studies"] if one["best"]]
+        return {one["model"]: dict(one["params"]) for one in best}
+
+
+def read_run_files(root: Path, *names: str) -> list[dict[str, Any]]:
+    """Return several files of the latest run, once they are of one and the same."""
+    found = [_read_run_file(root, name) for name in names]
+    if any(one.get("run") != found[0].get("run") for one in found):
+        raise BadStore(
+            f"{' and '.join(names)} of {root / RESULTS} are of different runs, for the latest was "
+            "not finished. Run the search again."
+        )
+    return found
+
+
+def _read_run_file(root: Path, name: str) -> dict[str, Any]:
+    check_search_folder(root)
+    path = root / RESULTS / name
+    if not path.exists():
+        raise BadInput(
+            f"{root} has no {RESULTS}/{name}: no search was finished there. Make one with: "
+            f"ordinate tune -e {root}, or ordinate tune-regression DATA -e {root}"
+        )
+    found = read_plain_json(path)
+    if not isinstance(found, dict) or not str(found.get("task")).startswith("tune"):
+        raise BadStore(f"{path} was not written by a search of Ordinate.")
+    return found
+
+
+@contextmanager
+def explain_missing_keys(where: Any) -> Iterator[None]:
+    """Say in words what the files of a search lack."""
+    try:
+        yield
+    except OrdinateError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        lacking = f"lack {problem}" if isinstance(problem, KeyError) else f"are damaged: {problem}"
+        raise BadStore(f"The files of {where} {lacking}. Run the search again.") from None

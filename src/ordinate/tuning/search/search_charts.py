@@ -9,8 +9,7 @@ from ordinate.inference import Estimate
 from ordinate.render.charts import Axis, Bar, Chart, Line, Panel, Point
 from ordinate.render.estimates import format_count, format_number, format_percent, format_with_unit
 from ordinate.render.forest_plots import ForestPlot, ForestRow
-from ordinate.results.base import BETTER_VALUES
-from ordinate.tuning.search.analysis import SearchAnalysis, collect_curves
+from ordinate.results.base import BETTER_VALUES, Record
 
 if TYPE_CHECKING:
     from ordinate.tuning.search.tuning_result import Finalist, TuningResult
@@ -30,31 +29,27 @@ def chart_tuning(result: "TuningResult") -> list[Chart]:
         study.title: [(x.number, x.value) for x in study.trials if x.value is not None]
         for study in result.studies
     }
-    return [
-        *chart_optimism(result),
-        *report.list_test_charts(result),
-        *chart_history(history, report.metric, report.unit, report.direction),
-        *chart_learning_curves(_collect_curves(result), report.metric, report.unit),
-        *chart_screening(result),
-    ]
-
-
-def _collect_curves(result: "TuningResult") -> dict[str, list[Any]]:
-    return {
+    curves = {
         study.title: collect_curves(study.list_trials()["trials"], {"value": study.best.value})
         for study in result.studies
         if study.best is not None
     }
-
-
-def chart_analysis(analysis: SearchAnalysis) -> list[Chart]:
-    """Return the views of a finished search."""
-    metric, unit = analysis.results["metric"], analysis.results["unit"]
     return [
-        *chart_history(analysis.history, metric, unit, analysis.results["direction"]),
-        *chart_importance(analysis.importance, metric),
-        *chart_learning_curves(analysis.curves, metric, unit),
+        *chart_optimism(result),
+        *report.list_test_charts(result),
+        *chart_history(history, report.metric, report.unit, report.direction),
+        *chart_learning_curves(curves, report.metric, report.unit),
+        *chart_screening(result),
     ]
+
+
+def collect_curves(trials: Sequence[Record], best: Record | None) -> list[Any]:
+    """Return the curves of the fits of the best trial, one for each part."""
+    if best is None:
+        return []
+    complete = [one for one in trials if one["value"] is not None]
+    found = min(complete, key=lambda one: abs(one["value"] - abs(best["value"])), default={})
+    return list(found.get("curves", []))
 
 
 # --- trials --------------------------------------------------------------------------------------

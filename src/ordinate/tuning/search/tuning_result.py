@@ -1,7 +1,8 @@
 """The result of tuning: screened inputs, studies, finalists, the winner, and its tests."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -11,6 +12,7 @@ from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
+from ordinate.tuning.search.model_card import describe_model_card, format_front_matter
 from ordinate.tuning.search.settings import SearchSettings
 from ordinate.tuning.search.trials import TRIAL_STATES, Trial
 from ordinate.tuning.search.tuning_text import describe_tuning
@@ -23,6 +25,8 @@ class TaskReport:
     """
 
     task: ClassVar[str]  # as in JSON
+    pipeline_tag: ClassVar[str | None] = None  # as the Hugging Face hub calls it
+    test_charts: ClassVar[tuple[str, ...]] = ()  # of the evaluations on tests; none: all
     metric: str  # by which models are selected
     direction: str
     unit: str | None = None
@@ -122,10 +126,19 @@ class TaskReport:
             return {}
         return {result.winner.name: self.get_estimate(test.evaluation)}
 
+    def evaluate_test(self, result: "TuningResult", test: "HeldOutResult") -> Result | None:
+        """Return the winner on a test by all metrics, where there are predictions."""
+        del result, test
+        return None
+
     def list_test_charts(self, result: "TuningResult") -> list[Chart]:
-        """Return the views of the winner on data by which nothing was selected."""
-        del result
-        return []
+        """Return the views of the winner on each test."""
+        return [
+            replace(chart, variant=name if len(result.tests) > 1 else "", varies_by="test set")
+            for name, evaluation in result.evaluations.items()
+            for chart in evaluation.list_charts()
+            if chart.name in (self.test_charts or (chart.name,))
+        ]
 
     def describe_methods(self, result: "TuningResult") -> list[str]:
         """Return how values came about, and what to keep in mind."""
@@ -318,6 +331,12 @@ class TuningResult(Result):
         best = [study.best for study in self.studies if study.best is not None]
         return [*best, self.ensemble] if self.ensemble else best
 
+    @cached_property
+    def evaluations(self) -> dict[str, Any]:
+        """The winner on each test by all metrics."""
+        found = {one.name: self.report.evaluate_test(self, one) for one in self.tests}
+        return {name: one for name, one in found.items() if one is not None}
+
     # --- plain values ------------------------------------------------------------------------
 
     def _build_header(self) -> Record:
@@ -395,8 +414,10 @@ class TuningResult(Result):
         ]
 
     def document(self) -> Document:
-        """Return the report for people."""
-        return describe_tuning(self)
+        """Return the report for people; as a file it is the model card of the winner."""
+        report = describe_tuning(self)
+        details = (*report.details, *describe_model_card(self))
+        return replace(report, details=details, front_matter=format_front_matter(self))
 
 
 def _name_finalist(one: Finalist) -> tuple[str, str, str]:
