@@ -13,8 +13,7 @@ from ordinate.inference import Estimate
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.tuning.models.regressors import create_regressor
-from ordinate.tuning.regress.lattice_features import Lattice
-from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.model_inputs import Lattice, ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.table import Table as Data
 from ordinate.tuning.search.tuning_result import HeldOutResult, TuningResult
@@ -374,7 +373,7 @@ USE = (
 
 def _campaigns(data: Data, on: Flags) -> Table:
     """Return how the target on the lattice differs from that beside it, at the same inputs."""
-    inputs = ModelInputs.fit(data.features, data.target, extra=Lattice.fit)
+    inputs = ModelInputs.fit(data.features, data.target, lattice=True)
     scale = inputs.scaled.target
     model = create_regressor("gp").fit(inputs.of(data.features), scale.normalize(data.target))
     own, other = (

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.tuning.models.regressors import create_regressor
-from ordinate.tuning.regress.lattice_features import Lattice
 from ordinate.tuning.regress.model_inputs import ModelInputs
 from ordinate.tuning.regress.splits import Split
 
@@ -86,9 +85,7 @@ def predicted(
 
     With `lattice` they have the indicator of rows on a lattice as one more feature.
     """
-    inputs = ModelInputs.fit(
-        features[split.known], targets[split.known], extra=Lattice.fit if lattice else None
-    )
+    inputs = ModelInputs.fit(features[split.known], targets[split.known], lattice=lattice)
     x, new = inputs.of(features[split.known]), inputs.of(features[split.test])
     own = targets[split.known]
     mean, spread = own.mean(), own.std()
@@ -112,9 +109,7 @@ def steps(features: Floats, targets: Floats, split: Split, seed: int) -> dict[st
     """Return what Gaussian processes predict for the test rows, fitted on the training rows."""
     found = {}
     for name, (lattice, trim) in STEPS.items():
-        inputs = ModelInputs.fit(
-            features[split.train], targets[split.train], extra=Lattice.fit if lattice else None
-        )
+        inputs = ModelInputs.fit(features[split.train], targets[split.train], lattice=lattice)
         model = create_regressor("gp", {"trim": trim}, seed=seed)
         own = inputs.scaled.target
         model.fit(inputs.of(features[split.train]), own.normalize(targets[split.train]))

@@ -7,19 +7,14 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from ordinate.errors import BadOption, BadStore
-from ordinate.tuning.models.base import ModelTypes
+from ordinate.tuning.models.base import ModelTypes, Parameter
 from ordinate.tuning.models.classifiers.classifier import Classifier
 from ordinate.tuning.models.regressors.regressor import Regressor
 
 
 class Line(Regressor):
     name, title = "line", "Straight line"
-    defaults: ClassVar = {"penalty": 0.1}
-    bounds: ClassVar = {"penalty": (0.0, 10.0)}
-
-    @classmethod
-    def space(cls, trial):
-        return {"penalty": trial.suggest_float("penalty", 0.01, 1.0)}
+    parameters: ClassVar = {"penalty": Parameter(0.1, (0.01, 1.0), taken=(0.0, 10.0))}
 
     def _fit(self, x, y, _validation, _progress):
         return Ridge(alpha=self.params["penalty"]).fit(x, y)
@@ -33,11 +28,7 @@ class Line(Regressor):
 
 class Plain(Classifier):
     name, title = "plain", "Logistic regression without scaling"
-    defaults: ClassVar = {"C": 1.0}
-
-    @classmethod
-    def space(cls, trial):
-        return {"C": trial.suggest_float("C", 0.1, 1.0)}
+    parameters: ClassVar = {"C": Parameter(1.0, (0.1, 1.0))}
 
     def _fit(self, matrix, targets, weights):
         return LogisticRegression(C=self.params["C"]).fit(matrix, targets, weights)

@@ -13,8 +13,8 @@ from ordinate.tuning.experiment.workers import WorkerPool
 from ordinate.tuning.models.regressors import create_regressor
 from ordinate.tuning.regress import lattice_features
 from ordinate.tuning.regress.fitting import check_targets_vary
-from ordinate.tuning.regress.lattice_features import Lattice, detect_lattice
-from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.lattice_features import detect_lattice
+from ordinate.tuning.regress.model_inputs import Lattice, ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import Split, split_k_fold
 from ordinate.tuning.regress.table import make_table
@@ -62,10 +62,8 @@ def test_an_evaluation_on_fewer_rows_takes_the_folds_that_are_left(
 
 def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
     x = np.array([[0.1, 2.0]] * 6 + [[0.3, 2.0], [0.7, 1 / 3]])
-    before = ModelInputs.fit(x, np.arange(8.0), extra=Lattice.fit)
-    after = ModelInputs.from_dict(
-        json.loads(json.dumps(before.to_dict())), load_extra=Lattice.from_list
-    )
+    before = ModelInputs.fit(x, np.arange(8.0), lattice=True)
+    after = ModelInputs.from_dict(json.loads(json.dumps(before.to_dict())))
     assert np.array_equal(before.of(x), after.of(x))
     assert before.of(x)[:, 2].tolist() == [1.0] * 6 + [-1.0] * 2
 
@@ -73,9 +71,9 @@ def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
 @pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3, [[10**400], [1.0]], [[1.0], [None]]])
 def test_a_stored_lattice_that_is_none_is_refused(lattice):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
-    stored = ModelInputs.fit(x, np.arange(2.0), extra=None).to_dict()
+    stored = ModelInputs.fit(x, np.arange(2.0), lattice=False).to_dict()
     with pytest.raises(BadStore, match="no lattice of the features"):
-        ModelInputs.from_dict(stored | {"extra": lattice}, load_extra=Lattice.from_list)
+        ModelInputs.from_dict(stored | {"lattice": lattice})
 
 
 def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
@@ -85,11 +83,9 @@ def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
 
 def test_a_stored_lattice_may_be_in_any_order_and_empty():
     stored = ModelInputs.fit(
-        np.array([[0.1, 2.0], [0.3, 1.0]]), np.arange(2.0), extra=None
+        np.array([[0.1, 2.0], [0.3, 1.0]]), np.arange(2.0), lattice=False
     ).to_dict()
-    lattice = ModelInputs.from_dict(
-        stored | {"extra": [[3.0, 1.0, 2.0], []]}, load_extra=Lattice.from_list
-    ).extra
+    lattice = ModelInputs.from_dict(stored | {"lattice": [[3.0, 1.0, 2.0], []]}).lattice
     assert lattice.values[0].tolist() == [1.0, 2.0, 3.0]
     assert lattice.mark_rows([[1.0, 0.0], [np.nan, np.inf]]).tolist() == [False, False]
 
@@ -129,7 +125,7 @@ def test_values_that_lie_close_are_told_apart():
 
 def test_a_lattice_asks_nothing_of_what_never_varied():
     train = np.column_stack([np.repeat([1.0, 2.0], 6), np.full(12, 5.0)])
-    inputs = ModelInputs.fit(train, np.arange(12.0), extra=Lattice.fit)
+    inputs = ModelInputs.fit(train, np.arange(12.0), lattice=True)
     assert inputs.mark_rows([[1.0, 5.0], [2.0, 6.0], [1.5, 5.0]]).tolist() == [
         True,
         True,

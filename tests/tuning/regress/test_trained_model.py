@@ -11,7 +11,6 @@ from search_cases import seal
 
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.tuning.models.regressors import MODEL_TYPES
-from ordinate.tuning.regress.lattice_features import Lattice
 from ordinate.tuning.regress.model_inputs import ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.table import make_table
@@ -122,9 +121,9 @@ def test_rows_of_another_width_are_refused(saved):
 )
 def test_a_stored_normalisation_that_is_none_is_refused(change):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
-    stored = ModelInputs.fit(x, np.arange(2.0), extra=None).to_dict()
+    stored = ModelInputs.fit(x, np.arange(2.0), lattice=False).to_dict()
     with pytest.raises(BadStore, match=r"The normalisation: .* must be a finite number"):
-        ModelInputs.from_dict({"scaled": stored["scaled"] | change}, load_extra=Lattice.from_list)
+        ModelInputs.from_dict({"scaled": stored["scaled"] | change})
 
 
 # --- rows unlike those of training ---------------------------------------------------------------

@@ -5,6 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self, TypedDict, TypeVar
@@ -45,11 +46,51 @@ class StoredModel(TypedDict):
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A hyperparameter: its default, which says its type, what a search tries, and what is taken.
+
+    A search tries a range (from, to) or choices in a list, and leaves others at their default.
+    Numbers of 0 or more are taken, or those from the least to the most; of strings those that are
+    tried, or these.
+    """
+
+    default: Any
+    tried: tuple[float, float] | list[Any] = field(default_factory=list)
+    log: bool = False
+    step: int = 1
+    taken: tuple[Any, ...] = ()
+
+    def suggest(self, trial: Any, name: str) -> Any:
+        """Ask an Optuna trial for a value."""
+        if isinstance(self.tried, list):
+            return trial.suggest_categorical(name, self.tried)
+        if isinstance(self.default, int):
+            return trial.suggest_int(name, *self.tried, step=self.step, log=self.log)
+        return trial.suggest_float(name, *self.tried, log=self.log)
+
+    def explain_refusal(self, value: Any) -> str:
+        """Return what it takes, if not this value."""
+        if isinstance(self.default, bool):
+            return "" if isinstance(value, bool) else "true or false"
+        if isinstance(self.default, str):
+            known = self.taken or tuple(self.tried)
+            return "" if isinstance(value, str) and value in known else " or ".join(known)
+        least, most = self.taken or (0, math.inf)
+        integer = isinstance(self.default, int)
+        right = isinstance(value, int if integer else (int, float)) and not isinstance(value, bool)
+        # integers too large for a float are too large for any parameter
+        if right and abs(value) < LARGEST_PARAMETER and least <= value <= most:
+            return ""
+        reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+        return f"{'an integer' if integer else 'a number'} {reach}"
+
+
 class Model(ABC):
     """A model type with its hyperparameters; classifiers and regressors derive from it.
 
-    A model type is one class: it sets the class variables and the methods `space`, `_fit`,
-    `_predict` and `_is_valid`. What `_fit` returns is stored by `model_files`; a model type with
+    A model type is one class: it sets the class variables and the methods `_fit`, `_predict` and
+    `_is_valid`. What `_fit` returns is stored by `model_files`; a model type with
     another format has its own `_save` and `_load`. Fitting and predicting use one thread; `notes`
     has what libraries warned of in fitting.
     """
@@ -59,10 +100,14 @@ class Model(ABC):
     library: ClassVar[str] = "sklearn"
     stored_by: ClassVar[str] = "skops"
     install: ClassVar[str]  # the line that installs both
-    defaults: ClassVar[dict[str, Any]]  # one point of the space, with every hyperparameter
-    # The least and the most of numbers, which otherwise are 0 or more; the known strings of others.
-    bounds: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    parameters: ClassVar[Mapping[str, Parameter]]
+    defaults: ClassVar[dict[str, Any]]  # of all of them
     _stored: ClassVar[Any] = StoredModel  # what its folder says of it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if parameters := vars(cls).get("parameters"):
+            cls.defaults = {name: one.default for name, one in parameters.items()}
 
     def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
         self.check()
@@ -86,9 +131,10 @@ class Model(ABC):
         return [name for name in (cls.library, cls.stored_by) if not _is_installed(name)]
 
     @classmethod
-    @abstractmethod
     def space(cls, trial: Any) -> dict[str, Any]:
-        """Ask an Optuna trial for every hyperparameter, and return them."""
+        """Ask an Optuna trial for every hyperparameter that is tried; return all."""
+        tried = {name: one for name, one in cls.parameters.items() if one.tried}
+        return cls.defaults | {name: one.suggest(trial, name) for name, one in tried.items()}
 
     @abstractmethod
     def _fit(self, *data: Any, **options: Any) -> Any:
@@ -234,7 +280,7 @@ class Model(ABC):
                     f"{cls.name} has no parameter {name!r}. It has {', '.join(cls.defaults)}."
                     f"{suggest_names(name, list(cls.defaults))}"
                 )
-            if takes := _explain_refusal(value, cls.defaults[name], cls.bounds.get(name)):
+            if takes := cls.parameters[name].explain_refusal(value):
                 raise BadOption(f"{name} of {cls.name} takes {takes}, not {shorten(value)}.")
         return params
 
@@ -287,20 +333,3 @@ def _is_installed(library: str) -> bool:
         return find_spec(library) is not None
     except (ImportError, ValueError):  # something stands in its way
         return False
-
-
-def _explain_refusal(value: Any, usual: Any, bounds: tuple[Any, ...] | None) -> str:
-    """Return what a parameter takes, if not this value; its default says which type that is."""
-    if isinstance(usual, bool):
-        return "" if isinstance(value, bool) else "true or false"
-    if isinstance(usual, str):
-        known = bounds or (usual,)
-        return "" if isinstance(value, str) and value in known else " or ".join(known)
-    least, most = bounds or (0, math.inf)
-    integer = isinstance(usual, int)
-    right = isinstance(value, int if integer else (int, float)) and not isinstance(value, bool)
-    # integers too large for a float are too large for any parameter
-    if right and abs(value) < LARGEST_PARAMETER and least <= value <= most:
-        return ""
-    reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
-    return f"{'an integer' if integer else 'a number'} {reach}"

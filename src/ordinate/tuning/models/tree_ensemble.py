@@ -9,9 +9,8 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -23,11 +22,10 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Link = Literal["identity", "logistic", "softmax", "mean"]
 
-BLOCK_ROWS = 4096  # rows that walk at once
 BLOCK_CELLS = 1 << 16  # rows times trees that walk at once
 BLOCK_FEATURES = 1 << 23  # features of sparse rows that are filled at once
 LEAF = -1
-PLAIN_FIELDS = ("width", "link", "absent", "pairwise")
+PLAIN_FIELDS = ("width", "link", "absent")
 MOST_LOGIT = 88.7  # beyond which exp overflows in single precision
 
 
@@ -57,7 +55,6 @@ class TreeEnsemble:
     roots: Places  # [T]
     nodes: Nodes
     absent: float = 0.0  # what a sparse row has where it stores nothing; nan: it is missing
-    pairwise: bool = False  # whether NumPy sums the leaves, and not one after another
 
     def __post_init__(self) -> None:
         _check_shapes(self)
@@ -70,62 +67,53 @@ class TreeEnsemble:
 
     # --- predictions -------------------------------------------------------------------------
 
-    def predict(
-        self, matrix: Any, *, block_rows: int = BLOCK_ROWS, block_cells: int = BLOCK_CELLS
-    ) -> Floats:
+    def predict(self, matrix: Any, *, block_cells: int = BLOCK_CELLS) -> Floats:
         """Return predictions [N, outputs] for dense or sparse features [N, width]."""
-        sums = np.empty((matrix.shape[0], len(self.offset)), self.nodes.value.dtype)
-        sums[:] = self.offset
-        rows = max(1, min(block_rows, BLOCK_FEATURES // max(1, len(self._used_features))))
-        for start in range(0, len(sums), rows):
-            block = self._select_features(matrix[start : start + rows])
-            self._add_leaves(block, sums[start : start + rows], block_cells)
-        return LINKS[self.link](sums, len(self.roots))
+        many = max(1, min(block_cells // len(self.roots), BLOCK_FEATURES // (len(self._used) + 1)))
+        starts = range(0, max(1, matrix.shape[0]), many)
+        sums = [self._sum_leaves(self._select(matrix[start : start + many])) for start in starts]
+        return LINKS[self.link](np.concatenate(sums), len(self.roots))
 
-    def _select_features(self, rows: Any) -> NDArray[Any]:
+    def _select(self, rows: Any) -> NDArray[Any]:
         """Return the features that a split looks at, in the precision of the thresholds."""
-        found = rows[:, self._used_features]
+        found = rows[:, self._used]
         if not isinstance(found, np.ndarray):
             found = found.toarray()
             found = np.where(found == 0.0, self.absent, found)
         return np.ascontiguousarray(found, self.nodes.threshold.dtype)
 
-    def _add_leaves(self, x: NDArray[Any], sums: NDArray[Any], block_cells: int) -> None:
-        """Add the leaves of all trees to the sums [N, K]; rounding depends on the order."""
-        batch, outputs = max(1, block_cells // len(x)), len(self.offset)
-        batches = (
-            self.nodes.value[self._find_leaves(x, start, start + batch)]
-            for start in range(0, len(self.roots), batch)
-        )
-        if self.pairwise:
-            sums += np.moveaxis(np.concatenate(list(batches)), 0, -1).copy().sum(axis=-1)
-            return
-        for number, values in enumerate(chain.from_iterable(batches)):
-            if values.shape[1] == outputs:
-                sums += values
-            else:
-                sums[:, number % outputs] += values[:, 0]
+    def _sum_leaves(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the sums of leaves [N, K], one tree after another: rounding depends on it."""
+        values = self.nodes.value[self._find_leaves(x)]  # [T, N, V]
+        outputs = len(self.offset)
+        if values.shape[2] != outputs:  # the trees take turns
+            values = values.reshape(len(values) // outputs, outputs, len(x)).swapaxes(1, 2)
+        start = np.broadcast_to(self.offset.astype(values.dtype), (1, len(x), outputs))
+        return np.cumsum(np.concatenate([start, values]), axis=0)[-1]
 
-    def _find_leaves(self, x: NDArray[Any], start: int, stop: int) -> Places:
-        """Return the leaf of each row in some of the trees [trees, N]."""
+    def _find_leaves(self, x: NDArray[Any]) -> Places:
+        """Return the leaf of each row in each tree [T, N]."""
         cells, begins, missing = x.ravel(), np.arange(len(x)) * x.shape[1], bool(np.isnan(x).any())
-        at = np.repeat(self.roots[start:stop, None], len(x), axis=1)
-        for _ in range(self._depths[start:stop].max()):
+        at = np.repeat(self.roots[:, None], len(x), axis=1)
+        while len(self._used):
             values = cells.take(self._columns.take(at) + begins)
             right = values > self.nodes.threshold.take(at)
             if missing:
                 right = np.where(np.isnan(values), ~self.nodes.missing_left.take(at), right)
-            at = self._children.take(at + right * len(self._columns))
+            before, at = at, self._children.take(at + right * len(self._columns))
+            if np.array_equal(at, before):
+                break
         return at
 
     @cached_property
-    def _used_features(self) -> Places:
+    def _used(self) -> Places:
+        """The features that some split looks at."""
         return np.unique(self.nodes.feature[self.nodes.left != LEAF])
 
     @cached_property
     def _columns(self) -> Places:
         """The place of each node's feature among those used; 0 for leaves."""
-        places = np.searchsorted(self._used_features, self.nodes.feature)
+        places = np.searchsorted(self._used, self.nodes.feature)
         return np.where(self.nodes.left == LEAF, 0, places)
 
     @cached_property
@@ -134,24 +122,6 @@ class TreeEnsemble:
         here = np.arange(len(self.nodes.left))
         sides = (self.nodes.left, self.nodes.right)
         return np.concatenate([np.where(side == LEAF, here, side) for side in sides])
-
-    @cached_property
-    def _depths(self) -> Places:
-        """How many splits the longest path of each tree has."""
-        depth = np.zeros(len(self.nodes.left), np.int64)
-        level = self.roots
-        while len(level):
-            inner = level[self.nodes.left[level] != LEAF]
-            children = self.nodes.left[inner], self.nodes.right[inner]
-            depth[children[0]] = depth[children[1]] = depth[inner] + 1
-            level = np.concatenate(children)
-        return np.maximum.reduceat(depth, self.roots)
-
-    def first(self, count: int) -> "TreeEnsemble":
-        """Return the first trees only."""
-        end = len(self.nodes.left) if count >= len(self.roots) else int(self.roots[count])
-        nodes = Nodes._make(column[:end] for column in self.nodes)
-        return replace(self, roots=self.roots[:count], nodes=nodes)
 
     # --- files -------------------------------------------------------------------------------
 
@@ -195,10 +165,8 @@ class TreeEnsemble:
     def from_xgboost(cls, booster: Any) -> Self:
         """Return the trees of a `xgboost.Booster` for two classes or more."""
         learner = json.loads(bytes(booster.save_raw(raw_format="json")))["learner"]
-        facts, count = (
-            learner["learner_model_param"],
-            int(learner["learner_model_param"]["num_class"]),
-        )
+        facts = learner["learner_model_param"]
+        count = int(facts["num_class"])
         start = np.float32(json.loads(f"[{facts['base_score'].strip('[]')}]"))
         if not count:  # of two classes, it is a probability
             start = -np.log(np.float64(1 / start - 1)).astype(np.float32)
@@ -221,12 +189,12 @@ class TreeEnsemble:
         return cls(int(forest.n_features_in_), "mean", offset, roots, nodes)
 
     @classmethod
-    def from_histogram_boosting(cls, fitted: Any) -> Self:
-        """Return the trees of scikit-learn's histogram gradient boosting for one target."""
-        trees = [stage[0].nodes for stage in fitted._predictors]  # noqa: SLF001 - no public way
+    def from_histogram_boosting(cls, fitted: Any, rounds: int | None = None) -> Self:
+        """Return the first trees of scikit-learn's histogram gradient boosting for one target."""
+        trees = [stage[0].nodes for stage in fitted._predictors[:rounds]]  # noqa: SLF001 - no public way
         offset = np.ravel(fitted._baseline_prediction).astype(float)  # noqa: SLF001 - the same
         roots, nodes = _join_trees(map(_read_histogram_tree, trees))
-        return cls(int(fitted.n_features_in_), "identity", offset, roots, nodes, pairwise=True)
+        return cls(int(fitted.n_features_in_), "identity", offset, roots, nodes)
 
 
 # --- links ---------------------------------------------------------------------------------------
@@ -275,7 +243,7 @@ def _check_shapes(trees: TreeEnsemble) -> None:
     sound = sound and [each.shape for each in nodes[:5]] == [(count,)] * 5
     sound = sound and trees.roots.ndim == trees.offset.ndim == 1 and trees.offset.dtype == float
     plain = [type(getattr(trees, name)) for name in PLAIN_FIELDS]
-    if not sound or plain != [int, str, float, bool] or trees.link not in LINKS:
+    if not sound or plain != [int, str, float] or trees.link not in LINKS:
         raise BadStore("its arrays are not those of trees")
     in_turn = nodes.value.shape == (count, 1) and outputs and len(trees.roots) % outputs == 0
     if not in_turn and nodes.value.shape != (count, outputs):

@@ -1,6 +1,6 @@
 """Rows that stand on both sides of a split: what was learned by heart is no test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,18 +27,8 @@ WIDER_FACTOR = 10.0  # times as far, to see whether rows are close by chance
 DENSE_FACTOR = 3.0  # times as many that far: by chance there are some
 SHOWN_ROWS = 5  # rows that a note names
 SHIFTED_PART = "shifted"  # the part beyond a shift, which is a second test
-PART_PAIRS = tuple(
-    (part, twin)
-    for part, twins in (
-        ("test", ("training", "validation")),
-        (SHIFTED_PART, ("training", "validation")),
-        ("validation", ("training",)),
-    )
-    for twin in twins
-)
+LEARNED_PARTS = ("training", "validation")
 DuplicateType = Literal["exact", "near"]
-DuplicateKey = tuple[int | None, ...]
-RowPlace = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -56,6 +46,12 @@ class LeakedRow:
     same_target: bool
 
 
+def _rank_parts(pair: tuple[str, str]) -> tuple[int, int]:
+    """Put the test first, and training before validation."""
+    part, twin = pair
+    return ("test", SHIFTED_PART, "validation").index(part), LEARNED_PARTS.index(twin)
+
+
 @dataclass(frozen=True)
 class LeakageReport:
     """All rows of a split that are not new, each with the first row that it repeats."""
@@ -64,21 +60,13 @@ class LeakageReport:
     sizes: dict[str, int]
     repeats: int = 0  # rows for training and validation that repeat others, and have no groups
 
-    def __len__(self) -> int:
-        return len(self.leaks)
-
-    def rows(self, part: str) -> Rows:
-        """Return the rows of a part that are not new, as places in the table, from 0."""
-        return np.array([leak.row - 1 for leak in self.leaks if leak.part == part], np.intp)
-
     @property
     def notes(self) -> tuple[str, ...]:
         """What a report says of them: how many, and which."""
-        found = [
-            (part, twin, [x for x in self.leaks if (x.part, x.twin_part) == (part, twin)])
-            for part, twin in PART_PAIRS
-        ]
-        own = [self._note(part, twin, leaks) for part, twin, leaks in found if leaks]
+        parted: dict[tuple[str, str], list[LeakedRow]] = {}
+        for leak in self.leaks:
+            parted.setdefault((leak.part, leak.twin_part), []).append(leak)
+        own = [self._note(*pair, parted[pair]) for pair in sorted(parted, key=_rank_parts)]
         if self.repeats:
             rows = "row repeats another" if self.repeats == 1 else "rows repeat others"
             own.append(
@@ -123,55 +111,37 @@ def find_duplicates(table: Table, split: Split, beyond: Rows | None = None) -> L
     (LeakedRow(part='test', row=20, twin_part='training', twin=1, kind='exact', same_target=False),)
     """
     columns = (*table.features.T, table.target)
-    alike = np.stack(
-        [
-            group_alike_rows(columns[:-1], compute_near_tolerance),
-            group_alike_rows(columns[:-1], compute_exact_tolerance),
-            group_alike_rows(columns[-1:], compute_near_tolerance),
-            group_close_rows(columns),
-        ],
-        axis=1,
-    ).tolist()
+    near, same, target, close = (
+        group_alike_rows(columns[:-1], compute_near_tolerance).tolist(),
+        group_alike_rows(columns[:-1], compute_exact_tolerance).tolist(),
+        group_alike_rows(columns[-1:], compute_near_tolerance).tolist(),
+        group_close_rows(columns).tolist(),
+    )
+
+    def make_keys(row: int) -> list[tuple[int | None, ...]]:
+        """Return what a twin may share with a row, the most alike first."""
+        features = [(same[row], target[row]), (same[row], None), (None, target[row]), (None, None)]
+        return [*((near[row], *key) for key in features), (None, None, close[row])]
+
     parts = split.parts | ({} if beyond is None else {SHIFTED_PART: beyond})
-    seen: dict[DuplicateKey, RowPlace] = {}
+    seen: dict[tuple[int | None, ...], tuple[str, int]] = {}
     leaks = []
     for part, rows in parts.items():
-        own = [(row, _make_keys(*alike[row])) for row in np.sort(rows).tolist()]
-        leaks += [leak for row, keys in own if (leak := _find_leak(part, row, keys, seen))]
-        if part in {"test", SHIFTED_PART}:
-            continue  # nobody learns from a test, so another test may repeat it
-        for row, keys in own:  # repeats within a part are no leak
-            for key in keys:
-                seen.setdefault(key, (part, row))
+        keys = {row: make_keys(row) for row in np.sort(rows).tolist()}
+        for row, own in keys.items():
+            if (shared := next((key for key in own if key in seen), None)) is not None:
+                kind: DuplicateType = "near" if shared[1] is None else "exact"
+                where, twin = seen[shared]
+                same_target = shared[2] is not None
+                leaks.append(LeakedRow(part, row + 1, where, twin + 1, kind, same_target))
+        if part in LEARNED_PARTS:  # nobody learns from a test, so another test may repeat it
+            for row, own in keys.items():  # repeats within a part are no leak
+                for key in own:
+                    seen.setdefault(key, (part, row))
     sizes = {part: len(rows) for part, rows in parts.items()}
-    return LeakageReport(tuple(leaks), sizes, _count_repeats(table, split.known))
-
-
-def _count_repeats(table: Table, rows: Rows) -> int:
-    """Return how many rows repeat others; what a group repeats is its own affair."""
-    return count_repeats(assign_unit_ids(table, rows)) if table.groups is None else 0
-
-
-def _make_keys(like: int, same: int, target: int, whole: int) -> list[DuplicateKey]:
-    """Return what a twin may share with a row, the most alike first."""
-    by_features: list[DuplicateKey] = [
-        (like, same, target),
-        (like, same, None),
-        (like, None, target),
-    ]
-    return [*by_features, (like, None, None), (None, None, whole)]
-
-
-def _find_leak(
-    part: str, row: int, keys: Sequence[DuplicateKey], seen: Mapping[DuplicateKey, RowPlace]
-) -> LeakedRow | None:
-    """Return a leak with the first twin that is most like the row, if there is any."""
-    found = next((key for key in keys if key in seen), None)
-    if found is None:
-        return None
-    where, twin = seen[found]
-    kind: DuplicateType = "near" if found[1] is None else "exact"
-    return LeakedRow(part, row + 1, where, twin + 1, kind, found[2] is not None)
+    # what a group repeats is its own affair
+    repeats = 0 if table.groups is not None else count_repeats(assign_unit_ids(table, split.known))
+    return LeakageReport(tuple(leaks), sizes, repeats)
 
 
 def group_close_rows(columns: Sequence[Floats]) -> Rows:
@@ -180,15 +150,16 @@ def group_close_rows(columns: Sequence[Floats]) -> Rows:
     Rows of a dense table are as close by chance. There are many more then that are a little less
     close, and nothing can be told: only those that are equal are alike.
     """
-    equal, found = (
-        group_alike_rows(columns, compute_near_tolerance),
-        group_alike_rows(columns, compute_close_tolerance),
+    equal, found, wider = (
+        group_alike_rows(columns, tolerance)
+        for tolerance in (
+            compute_near_tolerance,
+            compute_close_tolerance,
+            lambda column: WIDER_FACTOR * compute_close_tolerance(column),
+        )
     )
-    if count_repeats(found) == count_repeats(equal):
-        return found
-    wider = group_alike_rows(columns, lambda column: WIDER_FACTOR * compute_close_tolerance(column))
     more, some = (count_repeats(codes) - count_repeats(equal) for codes in (wider, found))
-    return equal if more > DENSE_FACTOR * some else found
+    return equal if some and more > DENSE_FACTOR * some else found
 
 
 def compute_close_tolerance(column: Floats) -> Floats:

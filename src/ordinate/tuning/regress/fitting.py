@@ -19,7 +19,7 @@ from ordinate.tuning.models.regressors import (
     find_model_type,
     load_regressor,
 )
-from ordinate.tuning.regress.model_inputs import ExtraFeatureFit, ModelInputs
+from ordinate.tuning.regress.model_inputs import ModelInputs
 from ordinate.tuning.search.fits import Fit, FitOutputs
 
 Floats = NDArray[np.float64]
@@ -48,8 +48,8 @@ class RegressorFit(Fit):
     rows: Rows
     stop: Rows  # for early stopping; model types that do not stop early learn from them, too
     new: Rows | None = None  # to be predicted
-    extra: ExtraFeatureFit | None = None  # one more feature that a model is given
-    flipped: bool = False  # whether rows are predicted as if the others were marked by it
+    lattice: bool = False  # whether the model is told which rows lie on a lattice
+    flipped: bool = False  # whether rows are predicted as if the others lay on it
 
     @property
     def stops_early(self) -> bool:
@@ -70,7 +70,7 @@ class RegressorFit(Fit):
         early = self.stops_early
         rows = self.rows if early else np.concatenate([self.rows, self.stop])
         check_targets_vary(data.targets[rows], "the rows of a fit")
-        inputs = ModelInputs.fit(data.features[rows], data.targets[rows], extra=self.extra)
+        inputs = ModelInputs.fit(data.features[rows], data.targets[rows], lattice=self.lattice)
         model = create_regressor(self.model_type, dict(self.params), seed=self.seed)
         real = inputs.scaled.target.denormalize_errors
         given = (

@@ -31,7 +31,6 @@ from ordinate.tuning.regress.fitting import (
     check_targets_vary,
 )
 from ordinate.tuning.regress.lattice_features import LatticeFinding, detect_lattice
-from ordinate.tuning.regress.model_inputs import ExtraFeatureFit
 from ordinate.tuning.regress.outliers import find_outliers
 from ordinate.tuning.regress.prediction_intervals import (
     IntervalCalibration,
@@ -92,7 +91,6 @@ class RegressionTask(Task):
     shift: Split | None = None  # whose test rows are the extreme region
     unit: str | None = None
     lattice: LatticeFinding | None = None
-    extra: ExtraFeatureFit | None = None  # one more feature that models are given
 
     def __post_init__(self) -> None:
         """Send the workers what they need, without the targets of test rows."""
@@ -102,8 +100,12 @@ class RegressionTask(Task):
 
     def prepare(self) -> Self:
         """Return the task once it is known whether models are told of a lattice."""
-        finding = detect_lattice(self)
-        return replace(self, lattice=finding, extra=finding.extra if finding else None)
+        return replace(self, lattice=detect_lattice(self))
+
+    @property
+    def tells_lattice(self) -> bool:
+        """Whether models are told which rows lie on a lattice."""
+        return self.lattice is not None and self.lattice.used
 
     # --- rows --------------------------------------------------------------------------------
 
@@ -174,7 +176,6 @@ class RegressionTask(Task):
             subset=subset,
             best_trials={},
             lattice=None,
-            extra=None,
         )
 
     # --- inputs and fits ---------------------------------------------------------------------
@@ -220,7 +221,7 @@ class RegressionTask(Task):
             rows=learned,
             stop=stop,
             new=new,
-            extra=self.extra,
+            lattice=self.tells_lattice,
             checkpoint=self.locate_checkpoint(candidate, number),
         )
 
@@ -368,7 +369,7 @@ class RegressionTask(Task):
             "rows": compute_digest(rows),
             "folds": self.settings.folds,
             "seed": self.settings.seed,
-            "lattice": self.extra is not None,
+            "lattice": self.tells_lattice,
             "apart": self.apart,
         }
 

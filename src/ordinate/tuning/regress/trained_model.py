@@ -21,7 +21,6 @@ from ordinate.summaries.tabulation import RowPolicy
 from ordinate.tuning.experiment.stored_json import DISTINCT, Check, at_least, at_most, decode
 from ordinate.tuning.models.regressors import Regressor, load_regressor
 from ordinate.tuning.regress.fitting import Floats, predict_in_unit
-from ordinate.tuning.regress.lattice_features import Lattice
 from ordinate.tuning.regress.model_inputs import ModelInputs
 from ordinate.tuning.regress.prediction_intervals import (
     IntervalCalibration,
@@ -207,12 +206,17 @@ class RegressionModel:
         return f"{', '.join(names[:SHOWN_FEATURES])}{more}"
 
     def _describe_marked_rows(self, x: Floats) -> list[str]:
-        """Say which rows an extra feature marks, where models are given one."""
-        given = [inputs for _, inputs in self.models if inputs.extra is not None]
+        """Say how many rows lie on the lattice, where models are told."""
+        given = [inputs for _, inputs in self.models if inputs.lattice is not None]
         if not given or not len(x):
             return []
         marked = int(np.any([inputs.mark_rows(x) for inputs in given], axis=0).sum())
-        return [inputs.extra.describe_rows(marked, len(x)) for inputs in given[:1] if inputs.extra]
+        note = (
+            f"{marked:,} of {len(x):,} rows lie on the lattice of the training rows, and are "
+            "predicted as rows from there, the others as rows from elsewhere: that says where rows "
+            "come from, and is no law."
+        )
+        return [note]
 
     def _predict_finite(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
         """Return predictions and spreads, once all are finite."""
@@ -307,9 +311,9 @@ def load_regression_model(root: Path | str, name: str | None = None) -> Regressi
 def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, ModelInputs]:
     """Return a model and what it is given, which must be about the same features."""
     model = load_regressor(folder / MODEL_FOLDER)
-    inputs = ModelInputs.from_dict(config["inputs"], load_extra=Lattice.from_list)
+    inputs = ModelInputs.from_dict(config["inputs"])
     features = len(inputs.scaled.means)
-    given = features + (inputs.extra is not None)
+    given = features + (inputs.lattice is not None)
     if model.name != config["model"] or features != len(config["features"]) or model.width != given:
         raise BadStore(
             f"{folder} is refused: its {DESCRIPTION_FILE} and its model are not about the same "

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput
-from ordinate.postprocess.cumulative_logits import LOSSES
-from ordinate.tuning.models.base import Floats
+from ordinate.tuning.models.base import Floats, Parameter
 from ordinate.tuning.models.classifiers.classifier import Classifier
 
 MOST_STEPS = 1000  # of a solver, before it gives up with a note
-PENALTY_WEIGHTS = (1e-9, 1e9)  # bounds of C, the inverse of a ridge penalty
 
 
 class PipelineClassifier(Classifier):
@@ -67,13 +65,9 @@ class Logistic(PipelineClassifier):
     name: ClassVar = "logistic"
     title: ClassVar = "Logistic regression"
     likelihood: ClassVar = True
-    defaults: ClassVar = {"C": 1.0}
-    bounds: ClassVar = {"C": PENALTY_WEIGHTS}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Inverse of the penalty."""
-        return {"C": trial.suggest_float("C", 1e-3, 1e3, log=True)}
+    parameters: ClassVar = {
+        "C": Parameter(1.0, (0.001, 1000.0), log=True, taken=(1e-9, 1e9)),
+    }
 
     def _create_estimator(self) -> Any:
         from sklearn.linear_model import LogisticRegression
@@ -87,17 +81,10 @@ class Threshold(PipelineClassifier):
     name: ClassVar = "threshold"
     title: ClassVar = "Ordinal regression with thresholds"
     output_type: ClassVar = "scores"
-    defaults: ClassVar = {"penalty": 1.0, "loss": "proportional_odds"}
-    bounds: ClassVar = {"loss": tuple(LOSSES)}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Penalty and loss."""
-        losses = ["proportional_odds", "all_threshold"]
-        return {
-            "penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True),
-            "loss": trial.suggest_categorical("loss", losses),
-        }
+    parameters: ClassVar = {
+        "penalty": Parameter(1.0, (0.001, 1000.0), log=True),
+        "loss": Parameter("proportional_odds", ["proportional_odds", "all_threshold"]),
+    }
 
     def _create_estimator(self) -> Any:
         from ordinate.integrations.sklearn.ordinal_regression import OrdinalThresholdClassifier
@@ -116,12 +103,9 @@ class FrankHallDecomposition(PipelineClassifier):
     name: ClassVar = "frank_hall"
     title: ClassVar = "Frank–Hall decomposition"
     likelihood: ClassVar = True
-    defaults: ClassVar = {"penalty": 1.0}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Penalty of each regression."""
-        return {"penalty": trial.suggest_float("penalty", 1e-3, 1e3, log=True)}
+    parameters: ClassVar = {
+        "penalty": Parameter(1.0, (0.001, 1000.0), log=True),
+    }
 
     def _create_estimator(self) -> Any:
         from ordinate.integrations.sklearn.ordinal_regression import FrankHallClassifier
@@ -136,16 +120,10 @@ class NaiveBayes(PipelineClassifier):
     title: ClassVar = "Naive Bayes"
     calibrated: ClassVar = False
     scaling: ClassVar = "positive"
-    defaults: ClassVar = {"variant": "multinomial", "alpha": 1.0}
-    bounds: ClassVar = {"variant": ("multinomial", "complement")}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Variant and smoothing."""
-        return {
-            "variant": trial.suggest_categorical("variant", ["multinomial", "complement"]),
-            "alpha": trial.suggest_float("alpha", 1e-3, 10.0, log=True),
-        }
+    parameters: ClassVar = {
+        "variant": Parameter("multinomial", ["multinomial", "complement"]),
+        "alpha": Parameter(1.0, (0.001, 10.0), log=True),
+    }
 
     def _create_estimator(self) -> Any:
         from sklearn.naive_bayes import ComplementNB, MultinomialNB
@@ -169,16 +147,10 @@ class SVM(PipelineClassifier):
     name: ClassVar = "svm"
     title: ClassVar = "Linear support vector machine"
     calibrated: ClassVar = False
-    defaults: ClassVar = {"C": 1.0, "loss": "squared_hinge"}
-    bounds: ClassVar = {"C": PENALTY_WEIGHTS, "loss": ("squared_hinge", "hinge")}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Inverse of the penalty, and loss."""
-        return {
-            "C": trial.suggest_float("C", 1e-3, 1e2, log=True),
-            "loss": trial.suggest_categorical("loss", ["squared_hinge", "hinge"]),
-        }
+    parameters: ClassVar = {
+        "C": Parameter(1.0, (0.001, 100.0), log=True, taken=(1e-9, 1e9)),
+        "loss": Parameter("squared_hinge", ["squared_hinge", "hinge"]),
+    }
 
     def _create_estimator(self) -> Any:
         from sklearn.svm import LinearSVC
@@ -202,12 +174,9 @@ class RidgeWithCuts(PipelineClassifier):
     title: ClassVar = "Ridge regression with cut points"
     output_type: ClassVar = "scores"
     cut: ClassVar = True
-    defaults: ClassVar = {"alpha": 1.0}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Penalty."""
-        return {"alpha": trial.suggest_float("alpha", 1e-3, 1e4, log=True)}
+    parameters: ClassVar = {
+        "alpha": Parameter(1.0, (0.001, 10000.0), log=True),
+    }
 
     def _create_estimator(self) -> Any:
         from sklearn.linear_model import Ridge

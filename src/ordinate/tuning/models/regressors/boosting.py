@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.tuning.models.base import Floats
+from ordinate.tuning.models.base import Floats, Parameter
 from ordinate.tuning.models.regressors.regressor import Regressor, RowPair, StepCallback
 from ordinate.tuning.models.tree_ensemble import TreeEnsemble
 
@@ -33,38 +33,16 @@ class LightGBM(TreeRegressor):
     title: ClassVar = "LightGBM"
     library: ClassVar = "lightgbm"
     iterative: ClassVar = True
-    defaults: ClassVar = {
-        "rounds": 2000,
-        "patience": 60,
-        "learning_rate": 0.05,
-        "num_leaves": 31,
-        "min_child_samples": 20,
-        "feature_fraction": 1.0,
-        "bagging_fraction": 0.9,
-        "lambda_l2": 0.1,
+    parameters: ClassVar = {  # what LightGBM refuses it prints, too
+        "rounds": Parameter(2000, (2000, 2000), taken=(1, 100_000)),
+        "patience": Parameter(60, (60, 60), taken=(1, 100_000)),
+        "learning_rate": Parameter(0.05, (0.02, 0.2), log=True, taken=(1e-9, 10.0)),
+        "num_leaves": Parameter(31, (6, 96), log=True, taken=(2, 131_072)),
+        "min_child_samples": Parameter(20, (2, 50), log=True),
+        "feature_fraction": Parameter(1.0, (0.5, 1.0), taken=(0.01, 1.0)),
+        "bagging_fraction": Parameter(0.9, (0.5, 1.0), taken=(0.01, 1.0)),
+        "lambda_l2": Parameter(0.1, (0.001, 30.0), log=True),
     }
-    bounds: ClassVar = {  # what LightGBM refuses it prints, too
-        "rounds": (1, 100_000),
-        "patience": (1, 100_000),
-        "learning_rate": (1e-9, 10.0),
-        "num_leaves": (2, 131_072),
-        "feature_fraction": (0.01, 1.0),
-        "bagging_fraction": (0.01, 1.0),
-    }
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Size, number and regularisation of trees."""
-        return {
-            "rounds": trial.suggest_int("rounds", 2000, 2000),
-            "patience": trial.suggest_int("patience", 60, 60),
-            "learning_rate": trial.suggest_float("learning_rate", 0.02, 0.2, log=True),
-            "num_leaves": trial.suggest_int("num_leaves", 6, 96, log=True),
-            "min_child_samples": trial.suggest_int("min_child_samples", 2, 50, log=True),
-            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
-            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
-            "lambda_l2": trial.suggest_float("lambda_l2", 1e-3, 30.0, log=True),
-        }
 
     def _fit(self, x: Floats, y: Floats, validation: RowPair | None, progress: StepCallback) -> Any:
         from lightgbm.basic import LightGBMError
@@ -133,32 +111,14 @@ class HistBoosting(TreeRegressor):
 
     name: ClassVar = "hist_boosting"
     title: ClassVar = "Histogram gradient boosting"
-    defaults: ClassVar = {
-        "rounds": 1000,
-        "patience": 30,
-        "learning_rate": 0.08,
-        "leaves": 31,
-        "min_leaf": 20,
-        "l2": 0.1,
+    parameters: ClassVar = {
+        "rounds": Parameter(1000, (1000, 1000), taken=(1, 100_000)),
+        "patience": Parameter(30, (30, 30), taken=(1, 100_000)),
+        "learning_rate": Parameter(0.08, (0.03, 0.3), log=True),
+        "leaves": Parameter(31, (6, 64), log=True, taken=(2, 131_072)),
+        "min_leaf": Parameter(20, (3, 50), log=True, taken=(1, math.inf)),
+        "l2": Parameter(0.1, (0.001, 30.0), log=True),
     }
-    bounds: ClassVar = {
-        "rounds": (1, 100_000),
-        "patience": (1, 100_000),
-        "leaves": (2, 131_072),
-        "min_leaf": (1, math.inf),
-    }
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Size, number and regularisation of trees."""
-        return {
-            "rounds": trial.suggest_int("rounds", 1000, 1000),
-            "patience": trial.suggest_int("patience", 30, 30),
-            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
-            "leaves": trial.suggest_int("leaves", 6, 64, log=True),
-            "min_leaf": trial.suggest_int("min_leaf", 3, 50, log=True),
-            "l2": trial.suggest_float("l2", 1e-3, 30.0, log=True),
-        }
 
     def _fit(
         self, x: Floats, y: Floats, validation: RowPair | None, _tick: StepCallback
@@ -178,15 +138,13 @@ class HistBoosting(TreeRegressor):
         )
         held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
         model.fit(x, y, **held_out)
-        trees = TreeEnsemble.from_histogram_boosting(model)
-        self.steps = len(trees.roots)
+        self.steps = model.n_iter_
         if validation is not None:
             self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
-            trees = trees.first(self.steps)
             # scores are negative losses, which are half the mean squared errors
             self.curve = [
                 (step, math.sqrt(max(0.0, -2.0 * float(score))))
                 for step, score in enumerate(model.validation_score_)
                 if step and step % ROUNDS_PER_REPORT == 0
             ]
-        return trees
+        return TreeEnsemble.from_histogram_boosting(model, self.steps)

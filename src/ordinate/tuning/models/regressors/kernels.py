@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.tuning.models.base import Floats
+from ordinate.tuning.models.base import Floats, Parameter
 from ordinate.tuning.models.regressors.regressor import Regressor, StepCallback
 
 DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
@@ -116,22 +116,12 @@ class GaussianProcess(KernelRegressor):
 
     name: ClassVar = "gp"
     title: ClassVar = "Gaussian process"
-    defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01, "trim": 8.0}
-    bounds: ClassVar = {
-        "kernel": ("matern52", "matern32", "rbf"),
-        "rows": (2, 2_000),  # more take too long
-        "noise": (1e-6, 1.0),
+    parameters: ClassVar = {
+        "kernel": Parameter("matern52", ["matern52", "matern32", "rbf"]),
+        "rows": Parameter(600, (300, 1200), log=True, taken=(2, 2_000)),
+        "noise": Parameter(0.01, (0.001, 0.1), log=True, taken=(1e-6, 1.0)),
+        "trim": Parameter(8.0, [8.0, 0.0]),
     }
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Shape of the kernel, rows for the likelihood, start of the noise, and who is left out."""
-        return {
-            "kernel": trial.suggest_categorical("kernel", ["matern52", "matern32", "rbf"]),
-            "rows": trial.suggest_int("rows", 300, 1200, log=True),
-            "noise": trial.suggest_float("noise", 1e-3, 0.1, log=True),
-            "trim": trial.suggest_categorical("trim", [8.0, 0.0]),
-        }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         rng = np.random.default_rng(self.seed)
@@ -185,18 +175,11 @@ class KernelRidge(KernelRegressor):
     name: ClassVar = "kernel_ridge"
     title: ClassVar = "Kernel ridge"
     library: ClassVar = "scipy"
-    defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
-    bounds: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Shape and width of the kernel, and the penalty."""
-        shapes = ["matern52", "matern32", "rbf", "laplace"]
-        return {
-            "kernel": trial.suggest_categorical("kernel", shapes),
-            "width": trial.suggest_float("width", 0.3, 30.0, log=True),
-            "penalty": trial.suggest_float("penalty", 1e-6, 1.0, log=True),
-        }
+    parameters: ClassVar = {
+        "kernel": Parameter("matern52", ["matern52", "matern32", "rbf", "laplace"]),
+        "width": Parameter(2.0, (0.3, 30.0), log=True, taken=(1e-9, 1e9)),
+        "penalty": Parameter(0.01, (1e-6, 1.0), log=True),
+    }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         shape, offset = self.params["kernel"], float(y.mean())
@@ -217,17 +200,11 @@ class SupportVectorRegression(KernelRegressor):
     most_rows = 10_000
     name: ClassVar = "svr"
     title: ClassVar = "Support vector regression"
-    defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
-    bounds: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Width of the kernel, cost of errors, and what counts as none."""
-        return {
-            "width": trial.suggest_float("width", 0.3, 10.0, log=True),
-            "cost": trial.suggest_float("cost", 0.3, 300.0, log=True),
-            "epsilon": trial.suggest_float("epsilon", 0.003, 0.3, log=True),
-        }
+    parameters: ClassVar = {
+        "width": Parameter(1.5, (0.3, 10.0), log=True, taken=(1e-9, 1e9)),
+        "cost": Parameter(10.0, (0.3, 300.0), log=True, taken=(1e-9, 1e9)),
+        "epsilon": Parameter(0.03, (0.003, 0.3), log=True),
+    }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         from sklearn.svm import SVR

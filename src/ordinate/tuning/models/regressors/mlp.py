@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ordinate.errors import NotFitted
-from ordinate.tuning.models.base import Floats
+from ordinate.tuning.models.base import Floats, Parameter
 from ordinate.tuning.models.regressors.regressor import Regressor, RowPair, StepCallback
 
 if TYPE_CHECKING:  # torch takes seconds to load
@@ -29,44 +29,22 @@ class MLP(Regressor):
     stored_by: ClassVar = "safetensors"
     iterative: ClassVar = True
     resumable: ClassVar = True
-    defaults: ClassVar = {
-        "width": 64,
-        "depth": 2,
-        "block": "silu",
-        "dropout": 0.0,
-        "loss": "huber",
-        "huber": 0.1,
-        "lr": 4e-3,
-        "weight_decay": 1e-4,
-        "batch": 32,
-        "epochs": 100,
-        "patience": 40,
-        "members": 4,
-        "bootstrap": False,
-        "device": "cpu",
+    parameters: ClassVar = {
+        "width": Parameter(64, [32, 64, 128]),
+        "depth": Parameter(2, (1, 3)),
+        "block": Parameter("silu", ["silu", "swiglu"]),
+        "dropout": Parameter(0.0, [0.0, 0.05]),
+        "loss": Parameter("huber", ["huber", "mse"]),
+        "huber": Parameter(0.1, (0.02, 1.0), log=True),
+        "lr": Parameter(0.004, (0.0005, 0.01), log=True),
+        "weight_decay": Parameter(0.0001, (1e-5, 0.1), log=True),
+        "batch": Parameter(32, [16, 32, 64]),
+        "epochs": Parameter(100),
+        "patience": Parameter(40),
+        "members": Parameter(4, taken=(1, 1024)),
+        "bootstrap": Parameter(default=False),
+        "device": Parameter("cpu", taken=("cpu", "cuda")),
     }
-    bounds: ClassVar = {
-        "block": ("silu", "swiglu"),
-        "loss": ("huber", "mse"),
-        "device": ("cpu", "cuda"),
-        "members": (1, 1024),
-    }
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Ask an Optuna trial for every parameter, and return them."""
-        searched = {
-            "width": trial.suggest_categorical("width", [32, 64, 128]),
-            "depth": trial.suggest_int("depth", 1, 3),
-            "block": trial.suggest_categorical("block", ["silu", "swiglu"]),
-            "dropout": trial.suggest_categorical("dropout", [0.0, 0.05]),
-            "loss": trial.suggest_categorical("loss", ["huber", "mse"]),
-            "huber": trial.suggest_float("huber", 0.02, 1.0, log=True),
-            "lr": trial.suggest_float("lr", 5e-4, 1e-2, log=True),
-            "weight_decay": trial.suggest_float("weight_decay", 1e-5, 1e-1, log=True),
-            "batch": trial.suggest_categorical("batch", [16, 32, 64]),
-        }
-        return {**cls.defaults, **searched}
 
     def _fit(
         self, x: Floats, y: Floats, validation: RowPair | None, progress: StepCallback

@@ -4,7 +4,7 @@ import math
 import warnings
 from typing import Any, ClassVar
 
-from ordinate.tuning.models.base import Floats
+from ordinate.tuning.models.base import Floats, Parameter
 from ordinate.tuning.models.regressors.regressor import Regressor, StepCallback
 
 MOST_TERMS = 3000  # terms of a polynomial
@@ -15,16 +15,10 @@ class PolyRidge(Regressor):
 
     name: ClassVar = "poly_ridge"
     title: ClassVar = "Polynomial ridge"
-    defaults: ClassVar = {"degree": 3, "penalty": 0.1}
-    bounds: ClassVar = {"degree": (1, 100)}
-
-    @classmethod
-    def space(cls, trial: Any) -> dict[str, Any]:
-        """Degree and penalty."""
-        return {
-            "degree": trial.suggest_int("degree", 1, 6),
-            "penalty": trial.suggest_float("penalty", 1e-4, 100.0, log=True),
-        }
+    parameters: ClassVar = {
+        "degree": Parameter(3, (1, 6), taken=(1, 100)),
+        "penalty": Parameter(0.1, (0.0001, 100.0), log=True),
+    }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> Any:
         from sklearn.linear_model import Ridge
