@@ -9,6 +9,7 @@ and further keys stay as they are.
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
@@ -84,10 +85,10 @@ def read_plain_json(path: Path, *, advice: str = "") -> Any:
     try:
         return parse_json(path.read_bytes())
     except OSError as problem:
-        raise BadStore(_add_advice(f"{path} cannot be read: {problem.strerror}.", advice)) from None
+        said = f"cannot be read: {problem.strerror}"
     except (ValueError, RecursionError) as problem:
-        said = str(problem).rstrip(".")
-        raise BadStore(_add_advice(f"{path} is no JSON: {said}.", advice)) from None
+        said = f"is no JSON: {str(problem).rstrip('.')}"
+    raise BadStore(f"{path} {said}. {advice}".rstrip())
 
 
 def parse_json(content: str | bytes) -> Any:
@@ -114,7 +115,9 @@ def decode(value: Any, form: type[T], where: object, *, advice: str = "", **give
     try:
         return cast("T", _decode_object(form, value, given) if given else _decode(form, value))
     except _Mismatch as wrong:
-        raise BadStore(_add_advice(f"{where}: {wrong.describe()}.", advice)) from None
+        path = "".join(reversed(wrong.keys)).removeprefix(".")
+        said = f"{where}: {shorten(path) if path else 'it'} {wrong.problem}."
+        raise BadStore(f"{said} {advice}".rstrip()) from None
 
 
 def encode(value: Any) -> Any:
@@ -140,26 +143,38 @@ class _Mismatch(Exception):
         super().__init__(problem)
         self.problem, self.keys = problem, [*keys]
 
-    def describe(self) -> str:
-        path = "".join(reversed(self.keys)).removeprefix(".")
-        return f"{shorten(path)} {self.problem}" if path else f"it {self.problem}"
-
 
 def _refuse(form: Any, value: Any) -> NoReturn:
     raise _Mismatch(f"must be {_describe(form)}, got {shorten(value, LONGEST_QUOTE)}")
 
 
 def _decode(form: Any, value: Any) -> Any:
-    if form in EXACT_TYPES:
-        return value if type(value) is form else _refuse(form, value)
-    if form is Any:
-        return value
+    origin, arguments = get_origin(form) or form, get_args(form)
     if is_dataclass(form) or is_typeddict(form):
         return _decode_object(form, value, {})
-    decoder = DECODERS.get(get_origin(form) or form)
-    if decoder is None:
-        raise TypeError(f"{form} is no form of stored JSON")
-    return decoder(form, value)
+    if origin in {Union, UnionType}:
+        return _decode_union(form, value)
+    if origin in {list, tuple}:
+        return _decode_items(form, value)
+    if origin is dict and isinstance(value, dict):
+        inner = (arguments or (str, Any))[1]
+        return {name: _decode_at(f".{name}", inner, each) for name, each in value.items()}
+    if origin is float and type(value) in {int, float} and abs(value) <= sys.float_info.max:
+        return float(value)
+    if origin is Annotated:
+        value = _decode(arguments[0], value)
+    return value if _is_plain(origin, arguments, value) else _refuse(form, value)
+
+
+def _is_plain(origin: Any, arguments: tuple[Any, ...], value: Any) -> bool:
+    """Tell whether a value is of a form in which nothing is converted."""
+    if origin is Annotated:  # a setting says other things, too
+        return all(one.holds(value) for one in arguments[1:] if isinstance(one, Check))
+    if origin is Literal:
+        return any(value == each and type(value) is type(each) for each in arguments)
+    if origin not in {*NOUNS, Any}:
+        raise TypeError(f"{origin} is no form of stored JSON")
+    return origin is Any or (origin in EXACT_TYPES and type(value) is origin)
 
 
 def _decode_at(key: str, form: Any, value: Any) -> Any:
@@ -168,28 +183,6 @@ def _decode_at(key: str, form: Any, value: Any) -> Any:
     except _Mismatch as wrong:
         wrong.keys.append(key)
         raise
-
-
-def _decode_float(form: Any, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse(form, value)
-    try:
-        found = float(value)
-    except OverflowError:
-        found = math.inf
-    return found if math.isfinite(found) else _refuse(form, value)
-
-
-def _decode_checked(form: Any, value: Any) -> Any:
-    inner, *further = get_args(form)
-    found = _decode(inner, value)
-    checks = (one for one in further if isinstance(one, Check))  # a setting says other things, too
-    return found if all(check.holds(found) for check in checks) else _refuse(form, value)
-
-
-def _decode_literal(form: Any, value: Any) -> Any:
-    same = (value == each and type(value) is type(each) for each in get_args(form))
-    return value if any(same) else _refuse(form, value)
 
 
 def _decode_union(form: Any, value: Any) -> Any:
@@ -205,31 +198,20 @@ def _decode_union(form: Any, value: Any) -> Any:
     _refuse(form, value)
 
 
-def _decode_list(form: Any, value: Any) -> list[Any]:
+def _decode_items(form: Any, value: Any) -> list[Any] | tuple[Any, ...]:
+    container, forms = get_origin(form) or form, get_args(form) or (Any,)
     if not isinstance(value, list):
         _refuse(form, value)
-    inner = (get_args(form) or (Any,))[0]
-    return [_decode_at(f"[{k}]", inner, each) for k, each in enumerate(value)]
-
-
-def _decode_tuple(form: Any, value: Any) -> tuple[Any, ...]:
-    forms = get_args(form)
-    if forms[-1] is Ellipsis:
-        return tuple(_decode_list(form, value))
-    if not isinstance(value, list) or len(value) != len(forms):
+    if container is list or forms[-1] is Ellipsis:
+        forms = forms[:1] * len(value)
+    if len(value) != len(forms):
         _refuse(form, value)
-    pairs = enumerate(zip(forms, value, strict=True))
-    return tuple(_decode_at(f"[{k}]", inner, each) for k, (inner, each) in pairs)
-
-
-def _decode_dict(form: Any, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        _refuse(form, value)
-    _, inner = get_args(form) or (str, Any)
-    return {name: _decode_at(f".{name}", inner, each) for name, each in value.items()}
+    found = [_decode_at(f"[{k}]", *pair) for k, pair in enumerate(zip(forms, value, strict=True))]
+    return found if container is list else tuple(found)
 
 
 def _decode_object(form: Any, value: Any, given: dict[str, Any]) -> Any:
+    """Return a dataclass, or the object of a TypedDict with whatever else is in it."""
     if not isinstance(value, dict):
         _refuse(form, value)
     forms, required = _list_fields(form)
@@ -257,28 +239,18 @@ def _list_fields(form: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the form of each field, and the names of those that cannot be left out."""
     hints = get_type_hints(form, include_extras=True)
     if is_typeddict(form):
-        bare = {name: _strip_required(hint) for name, hint in hints.items()}
+        wrapped = {Required, NotRequired}
+        bare = {
+            name: get_args(hint)[0] if get_origin(hint) in wrapped else hint
+            for name, hint in hints.items()
+        }
         return bare, sorted(form.__required_keys__)
     own = [field for field in fields(form) if field.init]
     needed = [x.name for x in own if x.default is MISSING and x.default_factory is MISSING]
     return {field.name: hints[field.name] for field in own}, needed
 
 
-def _strip_required(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) in {Required, NotRequired} else hint
-
-
 EXACT_TYPES = frozenset({str, int, bool, NoneType})
-DECODERS: dict[Any, Callable[[Any, Any], Any]] = {
-    float: _decode_float,
-    Annotated: _decode_checked,
-    Literal: _decode_literal,
-    Union: _decode_union,
-    UnionType: _decode_union,
-    list: _decode_list,
-    tuple: _decode_tuple,
-    dict: _decode_dict,
-}
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -301,10 +273,6 @@ def _describe(form: Any, *, several: bool = False) -> str:
     if origin in {list, tuple} and arguments and arguments[0] is not Any:
         return f"{noun} of {_describe(arguments[0], several=True)}"
     return noun
-
-
-def _add_advice(problem: str, advice: str) -> str:
-    return f"{problem} {advice}".rstrip()
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """What is particular about the report of tuning a regression model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
