@@ -150,16 +150,15 @@ def test_that_a_constant_is_not_beaten_is_said_exactly_where_it_is_so(table):
     assert ("Better than every constant" in text) == all(beaten)
 
 
-@given(table=tables())
-@examples(60)
-def test_the_first_sentence_does_not_contradict_itself(table):
-    for metric in METRICS:
-        result = Evaluation.from_summary(table, [metric])
-        verdict = " ".join(result.document().verdict.split())
-        better = re.search(r"(: |, )better than always predicting", verdict) is not None
-        listed = "beat a constant on" in verdict
-        assert not (better and listed)
-        assert better == ("Better than every constant" in verdict)
+@given(table=tables(), metric=st.sampled_from(METRICS))
+@examples(2000)
+def test_the_first_sentence_does_not_contradict_itself(table, metric):
+    result = Evaluation.from_summary(table, [metric])
+    verdict = " ".join(result.document().verdict.split())
+    better = re.search(r"(: |, )better than always predicting", verdict) is not None
+    listed = "beat a constant on" in verdict
+    assert not (better and listed)
+    assert better == ("Better than every constant" in verdict)
 
 
 def test_one_name_has_one_number_where_decoded_levels_stand_beside_probabilities():

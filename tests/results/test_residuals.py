@@ -150,6 +150,7 @@ def test_a_bias_that_grows_is_no_spread_that_grows():
     assert abs(result.trend.value) < 0.1
 
 
+@pytest.mark.slow
 def test_a_trend_is_rarely_claimed_where_there_is_none():
     """At most 5 % and 4 Monte-Carlo errors of 200 replicates."""
     rng = np.random.default_rng(8)
@@ -215,6 +216,7 @@ def test_chance_is_what_shuffled_errors_explain():
     )
 
 
+@pytest.mark.slow
 def test_of_many_features_without_meaning_none_is_named():
     """In 95 % of 80 replicates or more, less 4 Monte-Carlo errors."""
     rng = np.random.default_rng(7)

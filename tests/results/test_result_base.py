@@ -168,7 +168,13 @@ def test_a_path_that_cannot_be_is_said_in_words(name, tmp_path):
         get_result("evaluation").save(tmp_path / name)
 
 
-@EVERY_REPORT
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "many levels" else [])
+        for name in [*MAKERS, *FURTHER_REPORTS]
+    ],
+)
 def test_what_matplotlib_draws_of_every_view_is_its_data(name):
     result = get_result(name)
     for chart in result.list_charts():

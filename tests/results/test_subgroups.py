@@ -168,6 +168,7 @@ def test_a_difference_without_a_value_on_one_side_has_none():
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_limits_of_a_difference_cover_it():
     """Two halves of equal items differ in 1 of 20 samples; 3 binomial errors of 300 samples."""
     missed = 0
