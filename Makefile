@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables cem-replication
-.PHONY: help demo test test-all frozen test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
+.PHONY: help demo test test-core test-all frozen test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ $(AXE)/node_modules:
 
 test: lint $(AXE)/node_modules ## lint, types, import rules and all quick tests
 	$(BIN)/python $(PYTEST)
+
+test-core: lint $(AXE)/node_modules ## the same without the tests of what trains and searches models
+	$(BIN)/python $(PYTEST) --ignore=tests/tuning
 
 test-all: lint $(AXE)/node_modules ## the same with slow tests, all examples of laws and branch coverage
 	HYPOTHESIS_PROFILE=all $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered \
