@@ -96,14 +96,14 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there(here):
 @pytest.mark.parametrize(
     "made_of",
     [
-        {"$": "call", "function": "os.system", "arguments": {}},
-        {"$": "ConfusionMatrix", "weights": 1},
-        {"$": "ConfidenceIntervals", "resamples": 10**12},
-        {"$": "Scale", "labels": [1e300, -1], "positions": ["x"], "names": []},
+        {"$": "os:system", "command": "true"},
+        {"$": "summaries.confusion:ConfusionMatrix", "weights": 1},
+        {"$": "inference.confidence_intervals:ConfidenceIntervals", "resamples": 10**12},
+        {"$": "scale.levels:Scale", "labels": [1e300, -1], "positions": ["x"], "names": []},
         {"$": "array", "values": [[1], 2]},
-        {"$": "number"},
-        {"$": "mapping", "items": [[{"x": 1}, 2]]},
-        {"$": "call", "function": "Evaluation.from_summary", "arguments": {"matrix": 1}},
+        {"$": "float"},
+        {"$": "dict", "keys": [{"x": 1}], "values": [2]},
+        {"$": "results.evaluation:Evaluation.from_summary", "matrix": 1},
         [1, 2],
     ],
 )

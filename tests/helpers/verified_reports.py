@@ -11,6 +11,7 @@ from ordinate.results.base import Result
 from ordinate.results.case_scales import evaluate_cases
 from ordinate.results.distribution_shift import evaluate_shift
 from ordinate.results.residuals import analyse_residuals
+from ordinate.results.verification import read_report
 from ordinate.summaries import Panel
 
 LEVELS = ["A1", "A2", "B1", "B2"]
@@ -115,3 +116,7 @@ def make(kind):
 def change_digit(text, place):
     """Return a text with another digit at a place."""
     return text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
+
+
+def compare_reports(shown, recomputed):
+    return read_report(shown).list_differences(recomputed)

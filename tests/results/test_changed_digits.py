@@ -10,7 +10,7 @@ import re
 
 import pytest
 from law_examples import examples
-from verified_reports import MAKERS, change_digit, make
+from verified_reports import MAKERS, change_digit, compare_reports, make
 
 from ordinate.errors import BadInput
 from ordinate.render import render
@@ -18,7 +18,7 @@ from ordinate.render.html_tokens import read_page
 from ordinate.render.packed_text import pack_text, unpack_text
 from ordinate.render.page_variants import PACKED, unpack_variants
 from ordinate.results.provenance import compute_checksum
-from ordinate.results.verification import compare_reports, read_json, verify
+from ordinate.results.verification import read_json, verify
 
 RANDOM = random.Random(1)  # noqa: S311 - which digits are changed
 CODE = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)

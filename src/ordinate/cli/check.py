@@ -1,7 +1,7 @@
 """`ordinate check`: an experiment folder in, what is missing or odd out."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ordinate.cli.options import (
     add_command,
@@ -10,9 +10,6 @@ from ordinate.cli.options import (
     open_experiment,
     write_report,
 )
-
-if TYPE_CHECKING:
-    from ordinate.tuning.experiment.check_report import CheckReport
 
 EXAMPLES = """examples:
   ordinate check -e study
@@ -52,11 +49,5 @@ def run(options: argparse.Namespace) -> int:
     """Check, report, and fail where there is an error."""
     from ordinate.tuning.experiment.check import check_experiment
 
-    found: list[CheckReport] = []
-
-    def result() -> "CheckReport":
-        found.append(check_experiment(open_experiment(options), options.scale))
-        return found[0]
-
-    write_report(options, result)
-    return 2 if found[0].errors else 0
+    found = write_report(options, lambda: check_experiment(open_experiment(options), options.scale))
+    return 2 if found.errors else 0

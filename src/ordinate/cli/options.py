@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
 from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
@@ -16,6 +16,7 @@ from ordinate.readers.columns import LabelMapFile, TidyLabels
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     RENDERERS,
+    Renderable,
     find_terminal_width,
     render,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ordinate.tuning.experiment.folder import Experiment
 
 
+R = TypeVar("R", bound=Renderable)
 MOST_LISTED = 20  # labels in a sentence
 REPORT_FORMATS = tuple(RENDERERS)
 BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
@@ -369,18 +371,21 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
-    """Write the report of a result, which is made when the output is known to be writable."""
+def write_report(options: argparse.Namespace, make: Callable[[], R]) -> R:
+    """Write the report of a result and return it: made when the output is known to be writable."""
     from ordinate.cli.output import check_output_paths, replace_with_companion
 
     check_output_paths(list_inputs(options), [options.output])
     if options.output is None:
-        show_report(options, result(), sys.stdout)
-        return
+        result = make()
+        show_report(options, result, sys.stdout)
+        return result
     shown = options.format or _infer_format(options.output)
     with replace_with_companion(options.output, force=options.force) as (report, store):
-        text = render(result(), shown, details=options.details, store=store)
+        result = make()
+        text = render(result, shown, details=options.details, store=store)
         report.write_text(text, encoding="utf-8", errors="replace")
+    return result
 
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:

@@ -39,11 +39,5 @@ def run(options: argparse.Namespace) -> int:
     """Verify, and write the report."""
     from ordinate.results.verification import verify
 
-    results = []
-
-    def verify_report() -> Any:
-        results.append(verify(options.report))
-        return results[0]
-
-    write_report(options, verify_report)
-    return 0 if results[0].agrees else DIFFERENT
+    found = write_report(options, lambda: verify(options.report))
+    return 0 if found.agrees else DIFFERENT

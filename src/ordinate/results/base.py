@@ -49,10 +49,11 @@ Record = dict[str, Any]
 T = TypeVar("T")
 P = ParamSpec("P")
 UNRECORDED = {"cls", "progress"}  # arguments that change nothing of a result
+RECORDED: set[str] = set()  # the functions of which results know that they made them
 
 
 class Call(NamedTuple):
-    """How a result was made: a pure function of summaries and settings, and its arguments."""
+    """How a result was made: a pure function, as "module:name", and its arguments."""
 
     function: str
     arguments: dict[str, Any]
@@ -202,8 +203,7 @@ class Result(ABC):
 
     def replace_fields(self, **changes: Any) -> Self:
         """Return the same with other fields, which knows how it was made."""
-        changed = replace(self, **changes)  # type: ignore[type-var] # subclasses are data classes
-        return _record(changed, Call("Result.replace_fields", {"self": self, **changes}))
+        return replace_fields(self, changes)
 
     def describe_provenance(self, store: StoreText | None = None) -> Record:
         """Return what made the report, and what it is made of, so that it can be made again.
@@ -243,10 +243,11 @@ R = TypeVar("R", bound=Result)
 def record_call(make: Callable[P, R]) -> Callable[P, R]:
     """Make a result know by which call it was made, so that its report can be made again.
 
-    The function is pure: its result depends on its arguments alone. It is one of `FUNCTIONS` of
-    `ordinate.results.provenance`.
+    The function is pure: its result depends on its arguments alone.
     """
     signature = inspect.signature(make)
+    function = f"{make.__module__.removeprefix('ordinate.')}:{make.__qualname__}"
+    RECORDED.add(function)
 
     @wraps(make)
     def make_and_record(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -256,14 +257,16 @@ def record_call(make: Callable[P, R]) -> Callable[P, R]:
                 bound.arguments[name] = list(value)
         made = make(*bound.args, **bound.kwargs)
         known = {name: x for name, x in bound.arguments.items() if name not in UNRECORDED}
-        return _record(made, Call(make.__qualname__, known))
+        object.__setattr__(made, "made_by", Call(function, known))
+        return made
 
     return make_and_record
 
 
-def _record(made: R, call: Call) -> R:
-    object.__setattr__(made, "made_by", call)
-    return made
+@record_call
+def replace_fields(result: R, changes: Mapping[str, Any]) -> R:
+    """Return a result with other fields."""
+    return replace(result, **changes)  # type: ignore[type-var] # subclasses are data classes
 
 
 # --- records and plain values --------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from ordinate.errors import BadInput, OrdinateError, UnknownMetric, shorten
 from ordinate.render import PROVENANCE, Document, Grid, render
 from ordinate.render.estimates import format_count, join_names
-from ordinate.render.html_tokens import PageContent, Token, read_page
+from ordinate.render.html_tokens import Token, read_page
 from ordinate.render.packed_text import unpack_text
 from ordinate.results.base import SCHEMA, Record, Result, Serializable
 from ordinate.results.provenance import (
@@ -22,19 +22,18 @@ from ordinate.results.provenance import (
     SUMMARIES,
     VERSION,
     compute_checksum,
-    list_tags,
+    list_makers,
     load_value,
 )
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-DATA = "data of the page"
+PAGE_DATA = {"ordinate-summary": "data of the page", "ordinate-provenance": PROVENANCE}
 NOTHING = object()  # stands in for what only one of two reports has
 BESIDE = re.compile(r"[^/\\\x00]+\.[0-9a-f]{16}\.json")  # the name of a file, and no path
 VERSION_NAME = re.compile(r"[\w.+-]{1,40}")  # as it stands on a page: never markup
 LARGEST_FILE = 256_000_000  # bytes of a report, and of what stands beside it
 MOST_SHOWN = 20  # differences in the report for people
 LONGEST_SHOWN = 60  # letters of one of them
-MOST_UNMATCHED = 4_000  # parts of two pages that are matched one by one
 CHECKSUM = "what the report is made of"
 NO_SUMMARY = (
     "Nothing was recomputed: the report carries no summary, and was written again from its own "
@@ -95,44 +94,38 @@ class Verification(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        head = ("where", "shown", "recomputed")
-        rows = tuple(
-            (one.where, *map(_shorten_shown, (one.shown, one.recomputed)))
-            for one in self.differences[:MOST_SHOWN]
-        )
-        grids = (Grid("Differences", head, rows, left=3),) if rows else ()
-        more = len(self.differences) - len(rows)
-        rest = f"And {format_count(more, 'more difference')}: --format json lists all of them."
-        sentences = [self._state_source(), *([rest] if more > 0 else [])]
-        verdict = " ".join([*self._state_versions(), *self._state_agreement()])
-        return Document(f"Verification of {self.file}", (*grids, *sentences), verdict)
-
-    def _state_versions(self) -> list[str]:
-        return [
-            f"Made with {title} {self.made_with.get(name)}, and verified with {own}."
-            for name, title, own in (
-                ("ordinate", "Ordinate", VERSION),
-                ("numpy", "NumPy", np.__version__),
-            )
-            if self.made_with.get(name) != own
-        ]
-
-    def _state_agreement(self) -> list[str]:
-        count = format_count(self.numbers, "number")
-        if self.unmade is not None:
-            return [f"What the report is made of was changed, and makes no report: {self.unmade}"]
-        source = [] if self.summaries else [NO_SUMMARY]
+        blocks: list[Grid | str] = []
         if not self.agrees:
-            many = format_count(len(self.differences), "difference")
-            return [*source, f"{many} to the report made again, which shows and carries {count}."]
-        agreement = "All digits agree" if self.summaries else "What was written again agrees"
-        return [*source, f"{agreement}: {count}, and every word and drawing beside them."]
+            rows = [tuple(map(_shorten_shown, row.values())) for row in self.rows()[:MOST_SHOWN]]
+            header = ("where", "shown", "recomputed")
+            blocks.append(Grid("Differences", header, tuple(rows), left=len(header)))
+        if self.summaries:
+            carried = (
+                f" Shown again as carried: {join_names(self.carried)}." if self.carried else ""
+            )
+            blocks.append(f"Recomputed from {join_names(self.summaries)}.{carried}")
+        if (more := len(self.differences) - MOST_SHOWN) > 0:
+            rest = format_count(more, "more difference")
+            blocks.append(f"And {rest}: --format json lists all of them.")
+        return Document(f"Verification of {self.file}", tuple(blocks), self._state_verdict())
 
-    def _state_source(self) -> str:
+    def _state_verdict(self) -> str:
+        count, many = (
+            format_count(*one)
+            for one in ((self.numbers, "number"), (len(self.differences), "difference"))
+        )
+        agreement = "All digits agree" if self.summaries else "What was written again agrees"
+        verdict = f"{agreement}: {count}, and every word and drawing beside them."
+        if not self.agrees:
+            verdict = f"{many} to the report made again, which shows and carries {count}."
         if not self.summaries:
-            return ""
-        carried = f" Shown again as carried: {join_names(self.carried)}." if self.carried else ""
-        return f"Recomputed from {join_names(self.summaries)}.{carried}"
+            verdict = f"{NO_SUMMARY} {verdict}"
+        if self.unmade is not None:
+            verdict = f"What the report is made of was changed, and makes no report: {self.unmade}"
+        for name, own in (("NumPy", np.__version__), ("Ordinate", VERSION)):
+            if (made_with := self.made_with[name.lower()]) != own:
+                verdict = f"Made with {name} {made_with}, and verified with {own}. {verdict}"
+        return verdict
 
 
 def verify(path: str | Path) -> Verification:
@@ -158,29 +151,31 @@ def verify(path: str | Path) -> Verification:
 
 
 def _verify_text(text: str, path: Path) -> Verification:
-    report = _read_report(text)
-    provenance = report.get_provenance()
+    report = read_report(text)
+    provenance = _check_provenance(report.provenance)
     made_of = _load_made_of(provenance, path)
-    known, differences = compute_checksum(provenance, made_of), []
-    if known != provenance.get("sha256"):
-        differences.append(DigitDifference(CHECKSUM, str(provenance.get("sha256")), known))
-    unmade = None
+    said, known = str(provenance.get("sha256")), compute_checksum(provenance, made_of)
+    differences, unmade = [] if said == known else [DigitDifference(CHECKSUM, said, known)], None
     try:
-        again = _render_again(_make_result(made_of), report.form)
+        again = _make_again(made_of, report.form)
     except BadInput as problem:
         if not differences:
             raise
         unmade = str(problem)
     else:
-        differences += report.compare(again, str(provenance.get("ordinate")))
-    tags = list_tags(made_of)
+        differences += report.list_differences(again, str(provenance["ordinate"]))
+    makers = list_makers(made_of)
+    summaries, carried = (
+        tuple(dict.fromkeys(title for maker, title in titles.items() if maker in makers))
+        for titles in (SUMMARIES, CARRIED)
+    )
     return Verification(
         path.name,
         {key: provenance.get(key) for key in ("ordinate", "numpy", "schema")},
         report.count_numbers(),
         tuple(differences),
-        tuple(title for tag, (_, title) in SUMMARIES.items() if tag in tags),
-        tuple(title for tag, (_, title) in CARRIED.items() if tag in tags),
+        summaries,
+        carried,
         unmade,
     )
 
@@ -204,12 +199,10 @@ def read_json(text: str) -> Any:
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> Record:
     """Return an object of JSON, in which no key stands twice: readers would see one of them."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{shorten(twice)} stands twice in one object")
-    return found
+    ((name, count),) = Counter(name for name, _ in pairs).most_common(1) or [("", 0)]
+    if count > 1:
+        raise ValueError(f"{shorten(name)} stands twice in one object")
+    return dict(pairs)
 
 
 def _parse_number(text: str) -> float | str:
@@ -232,60 +225,39 @@ def _read_text(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _JsonReport:
-    """A report as JSON."""
+class WrittenReport:
+    """A report that was written: a page has tokens and JSON, and JSON has itself alone."""
 
-    values: Record
-    form = "json"
+    form: str
+    tokens: list[Token]
+    data: Record
+    provenance: Any
 
-    def get_provenance(self) -> Record:
-        return _check_provenance(self.values.get(PROVENANCE))
+    def list_differences(self, again: str, version: str = VERSION) -> list[DigitDifference]:
+        """Return where the report differs from another; the version is that which made this one.
 
-    def compare(self, again: str, version: str) -> Iterator[DigitDifference]:
-        del version
-        return _compare_plain(self._get_shown(self.values), self._get_shown(read_json(again)))
-
-    def count_numbers(self) -> int:
-        return _count_numbers(self._get_shown(self.values))
-
-    def _get_shown(self, values: Record) -> Record:
-        return {name: x for name, x in values.items() if name != PROVENANCE}
-
-
-@dataclass(frozen=True)
-class _PageReport:
-    """A report as a page: texts and attributes in their order, and the data in it."""
-
-    content: PageContent
-    form = "html"
-
-    def get_provenance(self) -> Record:
-        text = self.content.data.get("ordinate-provenance")
-        return _check_provenance(None if text is None else read_json(text))
-
-    def compare(self, again: str, version: str) -> Iterator[DigitDifference]:
-        other = read_page(again.replace(f"Ordinate {VERSION}", f"Ordinate {version}"))
-        yield from _compare_tokens(self.content.tokens, other.tokens)
-        mine, own = self._load_data(self.content), self._load_data(other)
-        for key in sorted({*mine, *own}):
-            yield from _compare_plain(mine.get(key), own.get(key), DATA)
+        What they say they are made of is not compared.
+        """
+        other = read_report(again.replace(f"Ordinate {VERSION}", f"Ordinate {version}"))
+        return [*_compare_tokens(self.tokens, other.tokens), *_compare_plain(self.data, other.data)]
 
     def count_numbers(self) -> int:
-        shown = sum(len(NUMBER.findall(one.text)) for one in self.content.tokens)
-        return shown + sum(map(_count_numbers, self._load_data(self.content).values()))
-
-    def _load_data(self, content: PageContent) -> dict[str, Any]:
-        """Return the data of a page but for what it is made of."""
-        known = content.data.items()
-        return {key: read_json(text) for key, text in known if key != "ordinate-provenance"}
+        """Return how many numbers the report shows and carries."""
+        return _count_numbers([one.text for one in self.tokens]) + _count_numbers(self.data)
 
 
-def _read_report(text: str) -> _JsonReport | _PageReport:
+def read_report(text: str) -> WrittenReport:
+    """Return a report from a page or JSON."""
     if text.lstrip()[:1] == "{":
-        return _JsonReport(read_json(text))
+        values = read_json(text)
+        provenance = values.pop(PROVENANCE, None)
+        return WrittenReport("json", [], values, provenance)
     if "<html" not in text[:1_000].lower():
         raise BadInput("it is neither a page nor JSON that Ordinate wrote.")
-    return _PageReport(read_page(text))
+    page = read_page(text)
+    data = {PAGE_DATA.get(name, name): read_json(part) for name, part in page.data.items()}
+    provenance = data.pop(PROVENANCE, None)
+    return WrittenReport("html", page.tokens, data, provenance)
 
 
 def _check_provenance(found: Any) -> Record:
@@ -305,63 +277,39 @@ def _load_made_of(provenance: Record, path: Path) -> Any:
     """Return what a report is made of, which may stand in a file beside it."""
     if "made_of" in provenance:
         return provenance["made_of"]
-    if isinstance(packed := provenance.get("packed"), str):
-        return read_json(_unpack(packed))
-    beside = provenance.get("file")
-    if not isinstance(beside, str) or not BESIDE.fullmatch(beside):
+    beside = str(provenance.get("file"))
+    if BESIDE.fullmatch(beside):
+        other = path.resolve().parent / beside
+        if not other.is_file():
+            raise BadInput(f"what it is made of stands in {beside}, which is not beside it.")
+        provenance = read_json(_read_text(other))
+    packed = provenance.get("packed") if isinstance(provenance, dict) else None
+    if not isinstance(packed, str):
         raise BadInput("it does not say what it is made of.")
-    other = path.resolve().parent / beside
-    if not other.is_file():
-        raise BadInput(f"what it is made of stands in {beside}, which is not beside it.")
-    found = read_json(_read_text(other))
-    if isinstance(found, dict) and isinstance(packed := found.get("packed"), str):
-        return read_json(_unpack(packed))
-    return found
-
-
-def _unpack(packed: str) -> str:
     try:
-        return unpack_text(packed)
+        text = unpack_text(packed, LARGEST_FILE)
     except ValueError as problem:
         raise BadInput(f"what it is made of cannot be unpacked: {problem}.") from None
+    return read_json(text)
 
 
-def _render_again(result: Result, form: str) -> str:
+def _make_again(made_of: Any, form: str) -> str:
     """Return the report, whatever stands in a file that anybody may have changed."""
-    with _explain_damage(), np.errstate(all="ignore"):
-        return render(result, form).encode(errors="replace").decode()
-
-
-def _make_result(made_of: Any) -> Result:
-    with _explain_damage(), np.errstate(all="ignore"):
-        result = load_value(made_of)
-        if not isinstance(result, Result):
-            raise BadInput("it is made of no result.")
-        return result
-
-
-@contextmanager
-def _explain_damage() -> Iterator[None]:
-    """Say in words what is wrong with values that are damaged, which may break any formula."""
     try:
-        yield
+        with np.errstate(all="ignore"):
+            result = load_value(made_of)
+            if not isinstance(result, Result):
+                raise BadInput("it is made of no result.")
+            return render(result, form).encode(errors="replace").decode()
     except UnknownMetric as problem:
         raise BadInput(f"{problem} A metric that you declared is loaded with --load.") from None
     except OrdinateError as problem:
         raise BadInput(str(problem)) from None
-    except Exception as problem:  # noqa: BLE001 - whatever a formula makes of them
+    except Exception as problem:  # noqa: BLE001 - whatever a formula makes of damaged values
         raise BadInput(f"what it is made of is damaged ({type(problem).__name__}).") from None
 
 
 # --- comparing -----------------------------------------------------------------------------------
-
-
-def compare_reports(shown: str, recomputed: str, version: str = VERSION) -> list[DigitDifference]:
-    """Return what two reports of one format differ in, but for what they say they are made of.
-
-    The version is that which made the first.
-    """
-    return list(_read_report(shown).compare(recomputed, version))
 
 
 def _compare_plain(shown: Any, recomputed: Any, where: str = "") -> Iterator[DigitDifference]:
@@ -382,44 +330,20 @@ def _show_value(value: Any) -> str | None:
 
 
 def _compare_tokens(shown: list[Token], recomputed: list[Token]) -> Iterator[DigitDifference]:
-    """Yield where two pages differ, token by token."""
-    start, stop = _find_ends(shown, recomputed)
-    mine, own = shown[start : len(shown) - stop], recomputed[start : len(recomputed) - stop]
-    if len(mine) == len(own):
-        pairs: Iterable[tuple[Token | None, Token | None]] = zip(mine, own, strict=True)
-    elif len(mine) + len(own) > MOST_UNMATCHED:
-        counts = (format_count(len(each), "part") for each in (shown, recomputed))
-        yield DigitDifference("parts of the page", *counts)
+    """Yield where two pages differ, token by token, or by places where there are more of them."""
+    if len(shown) != len(recomputed):
+        yield from _compare_plain(_group_by_place(shown), _group_by_place(recomputed))
         return
-    else:
-        pairs = _match_tokens(mine, own)
-    for first, second in pairs:
-        if first is None or second is None or first.text != second.text:
-            where = next(x.where for x in (first, second) if x is not None)
-            yield DigitDifference(where, *(None if x is None else x.text for x in (first, second)))
+    for first, second in zip(shown, recomputed, strict=True):
+        if first.text != second.text:
+            yield DigitDifference(first.where, first.text, second.text)
 
 
-def _find_ends(shown: list[Token], recomputed: list[Token]) -> tuple[int, int]:
-    """Return how many tokens two pages share at their beginnings and at their ends."""
-    most = min(len(shown), len(recomputed))
-    pairs = zip(shown, recomputed, strict=False)
-    start = next((k for k, (x, y) in enumerate(pairs) if x.text != y.text), most)
-    ends = zip(reversed(shown), reversed(recomputed), strict=False)
-    stop = next((k for k, (x, y) in enumerate(ends) if x.text != y.text), most)
-    return start, min(stop, most - start)
-
-
-def _match_tokens(
-    shown: list[Token], recomputed: list[Token]
-) -> Iterator[tuple[Token | None, Token | None]]:
-    """Yield the tokens that differ, side by side where one stands in place of another."""
-    from difflib import SequenceMatcher
-
-    texts = ([one.text for one in shown], [one.text for one in recomputed])
-    for kind, *bounds in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-        if kind != "equal":
-            first, last, low, high = bounds
-            yield from zip_longest(shown[first:last], recomputed[low:high])
+def _group_by_place(tokens: list[Token]) -> dict[str, list[str]]:
+    places: dict[str, list[str]] = {}
+    for token in tokens:
+        places.setdefault(token.where, []).append(token.text)
+    return places
 
 
 def _count_numbers(value: Any) -> int:
