@@ -2,7 +2,9 @@
 
 import errno
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -140,6 +142,36 @@ class FolderLocked(OrdinateError):
 
 class MissingExtra(OrdinateError):
     """A part of Ordinate that is not installed."""
+
+
+OptionNaming = Callable[[str, Any], str | None]  # of an option and its value; None where it lacks
+
+
+def _name_argument(option: str, value: Any) -> str:
+    return f"{option}={'…' if value is ... else repr(value)}"
+
+
+_naming: ContextVar[OptionNaming] = ContextVar("naming", default=_name_argument)
+
+
+@contextmanager
+def name_options(naming: OptionNaming) -> Iterator[None]:
+    """Let errors name options otherwise than as arguments of Python, such as by their flags."""
+    token = _naming.set(naming)
+    try:
+        yield
+    finally:
+        _naming.reset(token)
+
+
+def word_advice(advice: str, otherwise: str = "", **options: Any) -> str:
+    """Return advice with options as the caller writes them, or other advice to who has none.
+
+    >>> word_advice("Leave them out with {missing}.", missing="drop")
+    "Leave them out with missing='drop'."
+    """
+    named = {option: _naming.get()(option, value) for option, value in options.items()}
+    return otherwise if None in named.values() else advice.format(**named)
 
 
 def suggest_names(wanted: str, known: list[str], titled: list[str] | None = None) -> str:

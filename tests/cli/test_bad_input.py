@@ -100,7 +100,7 @@ def test_a_map_that_says_two_things_or_nothing_is_refused(here, name, text, mess
     ("labels", "proposed"),
     [
         ("1 2 5 6", "--scale 1..6"),
-        ("low mid high", "--scale 'high,low,mid'"),
+        ("low mid high", "--scale high,low,mid"),
     ],
 )
 def test_the_error_of_a_missing_scale_proposes_one(here, labels, proposed):

@@ -195,7 +195,7 @@ ALONE = [row | {"writer": None} if k in {6, 20} else row for k, row in enumerate
 
 @pytest.mark.parametrize("missing", ["error", "worst"])
 def test_an_item_without_a_group_is_named_with_its_row(missing):
-    said = r"2 of 200 items have no group \(row 7, row 21 of column 'writer'\).*--missing drop"
+    said = r"2 of 200 items have no group \(row 7, row 21 of column 'writer'\).*missing='drop'"
     with pytest.raises(MissingLabels, match=said):
         count(write("some.csv", ALONE), groups="writer", missing=missing)
 
@@ -266,7 +266,7 @@ def test_what_is_dropped_is_dropped_from_both_tables(groups):
 @pytest.mark.parametrize("missing", ["error", "worst"])
 def test_a_missing_second_label_is_counted_and_placed(missing):
     rows = [row | {"second": None} if k in {4, 8} else row for k, row in enumerate(ROWS)]
-    said = r"2 of 200 labels of the second rater are missing \(row 5, row 9\).*--missing drop"
+    said = r"2 of 200 labels of the second rater are missing \(row 5, row 9\).*missing='drop'"
     with pytest.raises(MissingLabels, match=said):
         count(write("some.csv", rows), second_rater="second", missing=missing)
 

@@ -277,7 +277,7 @@ def test_sums_near_1_are_renormalized_where_asked():
     path = write(data)
     told = refused(path, "--probabilities", "p_")
     assert "row 1" in told
-    assert "sum to 1.004, not to 1. Pass renormalize=True (--renormalize)" in told
+    assert "sum to 1.004, not to 1. Pass --renormalize where" in told
     found = report(path, "--probabilities", "p_", "--renormalize")
     assert close(found["probabilities"], in_memory())
 

@@ -122,9 +122,9 @@ def test_levels_that_differ_in_case_alone_are_not_merged():
 
 def test_a_proposed_scale_has_one_spelling_of_each_level():
     labels = ["good", "Good", "good.", "fair", " fair", "bad"]
-    with pytest.raises(BadScale, match="scale='Good,bad,fair',"):
+    with pytest.raises(BadScale, match="scale='Good,bad,fair'"):
         ordinate.evaluate(labels, labels)
-    with pytest.raises(BadScale, match=r"scale='1\.\.4',"):
+    with pytest.raises(BadScale, match=r"scale='1\.\.4'"):
         ordinate.evaluate(["1", "2", " 3", "4", "n/a", "sehr gut"], ["1"] * 6)
 
 

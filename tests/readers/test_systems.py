@@ -363,7 +363,7 @@ def test_a_column_of_texts_is_refused_at_its_first_row():
 
 def test_labels_without_a_scale_are_refused():
     rows = [row | dict.fromkeys(("gold", *SYSTEMS), "x") for row in ROWS]
-    with pytest.raises(BadScale, match="--scale"):
+    with pytest.raises(BadScale, match="scale="):
         wide(rows)
 
 

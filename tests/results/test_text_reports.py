@@ -368,6 +368,6 @@ FLAT = [[1 / 3] * 3] * 3
     ],
 )
 def test_an_error_advises_only_arguments_that_the_function_has(function, columns, declared):
-    with pytest.raises(OrdinateError, match=r"labels|levels|first|n_bins") as caught:
+    with pytest.raises(OrdinateError, match=r"labels|levels|first|bins") as caught:
         function(*columns, **declared)
     assert set(ADVISED.findall(str(caught.value))) <= set(inspect.signature(function).parameters)

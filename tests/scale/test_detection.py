@@ -6,7 +6,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ordinate.errors import BadInput, BadScale, NoItems
+from ordinate.cli.flags import name_flag
+from ordinate.errors import BadInput, BadScale, NoItems, name_options
 from ordinate.scale import Scale, resolve_scale
 
 
@@ -140,13 +141,13 @@ def test_words_of_exactly_one_preset_identify_it(column):
 
 @every_column
 def test_words_of_no_preset_are_refused_with_the_words_and_the_way_out(column):
-    with pytest.raises(BadScale, match=r"the labels high, low\. .* --scale 'high,low'"):
+    with pytest.raises(BadScale, match=r"the labels high, low\. .* scale='high,low'\."):
         resolve_scale(None, column(["low", "high", "low"]))
 
 
 @every_column
 def test_numbers_identify_no_scale(column):
-    proposed = r"No scale was declared for the labels 1, 2, 3, 5\. .* --scale 1\.\.5\."
+    proposed = r"No scale was declared for the labels 1, 2, 3, 5\. .* scale='1\.\.5'\."
     with pytest.raises(BadScale, match=proposed):
         resolve_scale(None, column(["1", "2", "5"]), column(["3", "2", "1"]))
 
@@ -214,9 +215,14 @@ def test_one_strange_word_identifies_no_scale():
 
 
 def test_the_proposal_of_a_scale_says_that_its_order_is_none():
-    with pytest.raises(BadScale, match=r"by name, so put them in order: scale='high,low,mid', on"):
+    with pytest.raises(BadScale, match=r"by name, so put them in order: scale='high,low,mid'\."):
         resolve_scale(None, ["low", "mid", "high"])
-    with pytest.raises(BadScale, match=r"Declare its lowest and highest: scale='2\.\.10', on"):
+    with pytest.raises(BadScale, match=r"Declare its lowest and highest: scale='2\.\.10'\."):
+        resolve_scale(None, [10, 2])
+    with (
+        name_options(name_flag),
+        pytest.raises(BadScale, match=r"Declare its lowest and highest: --scale 2\.\.10\."),
+    ):
         resolve_scale(None, [10, 2])
 
 

@@ -3,13 +3,29 @@
 import argparse
 import csv
 import json
+import shlex
 from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from ordinate.errors import BadOption, shorten
-from ordinate.settings import REQUIRED, DeclaredSetting, list_settings
+from ordinate.settings import REQUIRED, DeclaredSetting, format_flag, list_settings
 
 METAVARS = {int: "N", float: "X", list: "A,B,…", dict: "JSON"}
+
+
+FLAGS = {"label_map": "--map FILE, a proposal of which --propose-map FILE writes"}
+
+
+def name_flag(option: str, value: Any = ...) -> str:
+    """Return an option as the command line takes it.
+
+    >>> name_flag("missing", "drop"), name_flag("renormalize", True)
+    ('--missing drop', '--renormalize')
+    """
+    flag = FLAGS.get(option, format_flag(option))
+    if value is ... or value is True:
+        return flag
+    return f"{flag} {shlex.quote(','.join(map(str, value)) if isinstance(value, list) else value)}"
 
 
 class InputPath(str):

@@ -15,11 +15,13 @@ from typing import Any, NoReturn, TextIO
 
 from ordinate import __version__
 from ordinate.cli import completion, options
+from ordinate.cli.flags import name_flag
 from ordinate.errors import (
     NO_ROOM,
     OffScale,
     OrdinateError,
     hide_passwords,
+    name_options,
     replace_control_characters,
     shorten,
 )
@@ -131,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # is read when NumPy is imported
     parsed, stopped = argparse.Namespace(), list[int]()
     try:
-        with _hear_stops(stopped), _write_all(sys.stdout):
+        with _hear_stops(stopped), _write_all(sys.stdout), name_options(name_flag):
             parsed = build_parser(words[:1]).parse_args(words)
             options.load_metric_files(getattr(parsed, "load", ()))
             code = _run(parsed)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
+from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, word_advice
 from ordinate.meta.campaign_lines import (
     CampaignColumns,
     ColumnLayout,
@@ -29,7 +29,7 @@ from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
-from ordinate.summaries.tabulation import ROWS_SHOWN, WORST_HINT, MissingPolicy
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
 
 Array = NDArray[Any]
 MOST_FILES_NAMED = 3  # files that a note names
@@ -210,8 +210,10 @@ class _CampaignReader:
         """Return the error for a run that predicts nothing."""
         why = "" if self.match_counts[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
-            f"{name} predicts none of the {n:,} items{why}. Leave this run out, or count its items "
-            f"as wrong with {WORST_HINT}."
+            f"{name} predicts none of the {n:,} items{why}. "
+            + word_advice(
+                "Leave this run out, or count its items as wrong with {missing}.", missing="worst"
+            )
         )
 
     def _read_groups(self, places: Array) -> Groups | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NotApplicable
+from ordinate.errors import BadOption, NotApplicable, word_advice
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.resampling import ProgressCallback, scale_progress
@@ -42,7 +42,6 @@ from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
 from ordinate.results.base import record_call
 from ordinate.settings import Setting
 from ordinate.summaries import ConfusionMatrix, Panel
-from ordinate.summaries.tabulation import DROP_HINT
 
 __all__ = ["MetaEvaluation", "MetaEvaluationSettings", "MetricEvaluation", "evaluate_metrics"]
 
@@ -169,10 +168,10 @@ def _compute_reference(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> A
         return compute_merits(metric, matrices)
     except NotApplicable as reason:
         unanswered = any(matrix.has_unanswered for matrix in matrices)
-        advice = f", or leave such items out with {DROP_HINT}" if unanswered else ""
+        way = word_advice(", or leave such items out with {missing}", missing="drop")
         raise NotApplicable(
             f"The reference {metric.expression} cannot be computed: {reason}. "
-            f"Name other references{advice}."
+            f"Name other references{way if unanswered else ''}."
         ) from None
 
 

@@ -30,7 +30,7 @@ from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.scale.label_maps import MAP_LABEL_HINT, make_off_scale_error
+from ordinate.scale.label_maps import make_off_scale_error, suggest_label_map
 from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.tabulation import MissingPolicy, make_missing_groups_error
@@ -118,7 +118,7 @@ class CountedCells:
                 places.append((place, spelling.rename_label(first)))
         if places:
             place, first = places[0]
-            way = f"{MAP_LABEL_HINT}{suggest_decimal(first)}"
+            way = f"{suggest_label_map()}{suggest_decimal(first)}"
             raise make_off_scale_error(scale, counts, first, place, way)
 
     @property

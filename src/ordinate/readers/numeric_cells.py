@@ -5,7 +5,7 @@ from functools import reduce
 from operator import and_
 from typing import Literal
 
-from ordinate.errors import BadValues, NoItems, shorten
+from ordinate.errors import BadValues, NoItems, shorten, word_advice
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.expressions import ALWAYS, Aggregate, Expression, column, count_where, sql
 from ordinate.readers.items import (
@@ -19,7 +19,6 @@ from ordinate.readers.items import (
 from ordinate.readers.label_cells import RowLocator
 from ordinate.readers.number_spelling import suggest_decimal
 from ordinate.summaries.tabulation import (
-    DROP_HINT,
     check_missing_policy,
     make_missing_groups_error,
     make_missing_labels_error,
@@ -123,7 +122,9 @@ class NumericCells(RowLocator):
                 f"The {ROLE_TITLES[role]} ({place} of column {self._get_title(role)!r}) is "
                 f"{shorten(str(found))}, which is no finite number"
                 f"{INFINITE_BOUND_HINTS.get(role, '')}.{suggest_decimal(found)} Correct it, or "
-                f"leave the cell empty and the item out with {DROP_HINT}."
+                + word_advice(
+                    "leave the cell empty and the item out with {missing}.", missing="drop"
+                )
             )
 
     def _refuse_missing(self, counts: Mapping[str, int]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, shorten
+from ordinate.errors import BadInput, MissingLabels, shorten, word_advice
 from ordinate.readers.cells import CountedCells
 from ordinate.readers.columns import ROLES
 from ordinate.readers.items import CLUSTER, GOLD, ItemSource
@@ -17,7 +17,7 @@ from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
-from ordinate.summaries.tabulation import WORST_HINT, MissingPolicy
+from ordinate.summaries.tabulation import MissingPolicy
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,11 @@ class PanelReader:
             if missing != "worst" and bool(lacking[:, k].all()):
                 raise MissingLabels(
                     f"All {int(self.cells.sums.items.sum()):,} predictions of {name} are missing"
-                    f"{explain.get(name, '')}. Leave this system out, or count its items as wrong "
-                    f"with {WORST_HINT}."
+                    f"{explain.get(name, '')}. "
+                    + word_advice(
+                        "Leave this system out, or count its items as wrong with {missing}.",
+                        missing="worst",
+                    )
                 )
 
 

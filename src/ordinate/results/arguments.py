@@ -1,12 +1,10 @@
 """What the arguments of results may be: a scale, metrics, confidence intervals."""
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import nullcontext
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from ordinate.errors import BadOption, OrdinateError
+from ordinate.errors import BadOption, name_options
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
@@ -36,15 +34,6 @@ DEFAULT_METRICS = (
 )
 MOST_SYSTEMS = 500
 SYSTEM = "the system"  # before its name, as an argument
-ADVICE_OF_OTHERS = {  # what errors advise, and what to do without such an argument
-    r"\bscale='": "labels='",
-    r"\bbins=": "n_bins=",
-    r", such as --edges \S+ \(edges=[^;]*; ": " (",
-    r"Leave them out with missing=[^.]*\.": "Take these items out first.",
-    r"Pass renormalize=True .*kept\.": "Divide each row by its sum first.",
-}
-P = ParamSpec("P")
-T = TypeVar("T")
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 MetricSelection = str | Metric | Iterable[str | Metric] | None
 IntervalOption = ConfidenceIntervals | float | None
@@ -173,21 +162,12 @@ def describe_preset(scale: Scale) -> tuple[str, ...]:
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
 
 
-def advise_own_arguments(function: Callable[P, T]) -> Callable[P, T]:
-    """Let the errors of a function with scikit-learn's arguments advise those that it has."""
+def _name_argument_of_sklearn(option: str, value: Any) -> str | None:
+    return f"labels={value!r}" if option == "scale" else None
 
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except OrdinateError as problem:
-            message = str(problem)
-            for advice, own in ADVICE_OF_OTHERS.items():
-                message = re.sub(advice, own, message)
-            problem.args = (message,)
-            raise
 
-    return call
+# Decorates functions with scikit-learn's arguments, whose errors advise those that there are.
+advise_arguments_of_sklearn = name_options(_name_argument_of_sklearn)
 
 
 def _list_named(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Metric]:

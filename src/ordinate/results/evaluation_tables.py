@@ -15,7 +15,6 @@ from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.confusion import ConfusionData, EncodedCells
 from ordinate.summaries.panel import sum_single_items
 from ordinate.summaries.tabulation import (
-    DROP_HINT,
     ROWS_SHOWN,
     MissingPolicy,
     MissingRows,
@@ -102,9 +101,8 @@ def _find_clusters(groups: Any, missing: MissingPolicy) -> Groups:
 def _refuse_missing_ratings(lacking: Any, missing: MissingPolicy) -> None:
     """Say which levels of the second rater are missing, unless their items are dropped."""
     if missing != "drop" and lacking.any():
-        way = f"Leave them out with {DROP_HINT}."
         raise make_missing_labels_error(
-            int(lacking.sum()), len(lacking), "labels of the second rater", _find_rows(lacking), way
+            int(lacking.sum()), len(lacking), "labels of the second rater", _find_rows(lacking)
         )
 
 

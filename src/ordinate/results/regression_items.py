@@ -20,7 +20,6 @@ from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
 from ordinate.summaries.tabulation import (
-    DROP_HINT,
     ROWS_SHOWN,
     check_same_length,
     convert_to_numbers,
@@ -61,8 +60,7 @@ class RegressionItems:
         for name, absent in lacking.items():
             if absent.any() and missing != "drop":
                 rows = [f"row {row + 1}" for row in np.flatnonzero(absent)[:ROWS_SHOWN]]
-                way = f"Leave them out with {DROP_HINT}."
-                raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows, way)
+                raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows)
         absent = np.any(list(lacking.values()), axis=0)
         if not absent.any():
             return self

@@ -11,7 +11,7 @@ from ordinate.errors import BadOption, replace_control_characters, shorten
 from ordinate.metrics import find_metric
 from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.render.text import measure_width
-from ordinate.results.arguments import advise_own_arguments
+from ordinate.results.arguments import advise_arguments_of_sklearn
 from ordinate.results.calibration import Calibration, format_bin_range
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
@@ -26,7 +26,7 @@ Floats = NDArray[Any]
 ZeroDivision = Literal["warn"] | float
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def classification_report(
     y_true: Any,
     y_pred: Any,
@@ -81,7 +81,7 @@ def classification_report(
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def cefr_classification_report(
     y_true: Any,
     y_pred: Any,
@@ -111,7 +111,7 @@ def cefr_classification_report(
     )
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def calibration_report(
     y_true: Any,
     y_pred_proba: Any,

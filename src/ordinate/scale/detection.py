@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from ordinate.errors import BadScale, NoItems
+from ordinate.errors import BadScale, NoItems, word_advice
 from ordinate.scale.encoding import factorize_column, read_ordered_categories
 from ordinate.scale.label_maps import drop_other_spellings, is_score, simplify_label
 from ordinate.scale.labels import is_missing, normalize_label, tidy_label
@@ -89,16 +89,11 @@ def _propose_scale(labels: set[Any]) -> str:
     numbers = [int(name) for name in names if INTEGER.fullmatch(name)]
     if 2 * len(numbers) > len(names) or (numbers and all(map(NUMBER.fullmatch, names))):
         scale = f"{min(numbers)}..{max(numbers)}"
-        return (
-            f"Declare its lowest and highest: scale='{scale}', on the command line --scale {scale}."
-        )
+        return word_advice("Declare its lowest and highest: {scale}.", scale=scale)
     scale = ",".join(names)
     marks = set("\"'")
     plain = 1 < len(names) <= MOST_PROPOSED and len(scale) <= LONGEST_PROPOSAL
     how = ". These are sorted by name, so put them in order:"
     if not plain or scale.count(",") >= len(names) or set(scale) & marks:
         scale, how = "low,mid,high", ", such as"
-    return (
-        f"Declare all levels, lowest first{how} scale='{scale}', on the command line "
-        f"--scale '{scale}'."
-    )
+    return f"Declare all levels, lowest first{how} " + word_advice("{scale}.", scale=scale)

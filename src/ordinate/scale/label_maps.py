@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadOption, OffScale, shorten
+from ordinate.errors import BadOption, OffScale, shorten, word_advice
 from ordinate.scale.labels import (
     convert_to_python,
     find_word,
@@ -22,11 +22,6 @@ MOST_LISTED = 20  # unknown labels in an error
 LOOKALIKES = str.maketrans("li|oіоавсеркмнтух", "111010abcepkmhtyx")  # the latter are Cyrillic
 SIMILAR = 0.6  # of letters in common, from which on a label is near a level
 CORRECT_HINT = "Correct it, or declare another scale."
-MAP_LABEL_HINT = (
-    "Map it first (label_map={…}; --map FILE, a proposal of which --propose-map FILE writes), take "
-    "case and blanks as they come (tidy_labels=True; --tidy-labels), or declare another scale "
-    "(--scale)."
-)
 
 
 class LabelMap(dict[str, str | None]):
@@ -58,7 +53,7 @@ class LabelMap(dict[str, str | None]):
         if len(self.edges) != len(scale) - 1:
             raise BadOption(
                 f"The scale {scale} has {len(scale)} levels, and so {len(scale) - 1} edges "
-                f"between them (edges=…, --edges), not {len(self.edges)}."
+                f"between them, not {len(self.edges)}."
             )
         score = parse_number(normalize_label(convert_to_python(label)))
         if score is None:
@@ -86,12 +81,24 @@ class LabelMap(dict[str, str | None]):
 
 
 @contextmanager
-def explain_unknown_labels(way: str = MAP_LABEL_HINT) -> Iterator[None]:
+def explain_unknown_labels(way: str | None = None) -> Iterator[None]:
     """Say what to do about labels off the scale where they are read."""
     try:
         yield
     except OffScale as problem:
-        raise problem.advise(way) from None
+        raise problem.advise(suggest_label_map() if way is None else way) from None
+
+
+def suggest_label_map() -> str:
+    """Return what to do about labels off the scale where a label map is taken."""
+    return word_advice(
+        "Map it first ({label_map}), take case and blanks as they come ({tidy_labels}), or declare "
+        "another scale ({scale}).",
+        CORRECT_HINT,
+        label_map=...,
+        tidy_labels=True,
+        scale=...,
+    )
 
 
 def check_edges(edges: Iterable[float]) -> tuple[float, ...]:
@@ -102,8 +109,7 @@ def check_edges(edges: Iterable[float]) -> tuple[float, ...]:
         found = (np.nan,)
     if not np.isfinite(found).all() or any(low >= high for low, high in pairwise(found)):
         raise BadOption(
-            f"Edges between levels (edges=…, --edges) are rising numbers, such as 1.5,2.5, not "
-            f"{shorten(edges)}."
+            f"Edges between levels are rising numbers, such as 1.5,2.5, not {shorten(edges)}."
         )
     return found
 
@@ -157,11 +163,12 @@ def _suggest_edges(scale: Scale) -> str:
     known = [x for x in numbers if x is not None]
     rising = len(known) == len(scale) and all(low < high for low, high in pairwise(known))
     places = known if rising else range(1, len(scale) + 1)
-    edges = ",".join(f"{(low + high) / 2:g}" for low, high in pairwise(places))
+    edges = [(low + high) / 2 for low, high in pairwise(places)]
+    where = "" if rising else ", where 1 is the lowest level"
     return (
-        f"Numbers between levels are scores: cut them into levels, such as --edges {edges} "
-        f"(edges=[{edges}]{'' if rising else ' where 1 is the lowest level'}; "
-        "ordinate.postprocess.CutPoints finds the best edges for a metric)"
+        "Numbers between levels are scores: cut them into levels"
+        + word_advice(f", such as {{edges}}{where}", edges=edges)
+        + " (ordinate.postprocess.CutPoints finds the best edges for a metric)"
         + (
             ", or evaluate them as numbers (ordinate evaluate-regression; "
             "ordinate.evaluate_regression)."

@@ -25,9 +25,7 @@ from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import CellSums, are_counts, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.tabulation import (
-    DROP_HINT,
     ROWS_SHOWN,
-    WORST_HINT,
     MissingPolicy,
     check_missing_policy,
     check_same_length,
@@ -35,6 +33,7 @@ from ordinate.summaries.tabulation import (
     encode_positions,
     make_missing_groups_error,
     make_missing_labels_error,
+    suggest_missing_policy,
 )
 
 Array = NDArray[Any]
@@ -265,8 +264,7 @@ def _refuse_missing(
         if not count or missing == "drop" or index in allowed[missing]:
             continue
         column = "gold labels" if index == 0 else f"predictions of {name}"
-        worst = "" if index == 0 else f", or count them as wrong with {WORST_HINT}"
-        way = f"Leave these items out for all systems with {DROP_HINT}{worst}."
+        way = suggest_missing_policy("Leave these items out for all systems", worst=index > 0)
         raise make_missing_labels_error(count, int(items.sum()), column, places(index), way)
 
 

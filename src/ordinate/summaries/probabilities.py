@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadProbabilities, UnequalLengths, shorten
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadProbabilities,
+    UnequalLengths,
+    shorten,
+    word_advice,
+)
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.scale.labels import find_word, is_missing, normalize_label, parse_number
@@ -269,7 +276,11 @@ def make_row_error(row: Floats, place: str) -> BadProbabilities:
         return BadProbabilities(f"{where} are not all at least 0.")
     advice = " Is there a column for each level?"
     if abs(row.sum() - 1.0) <= find_tolerance(len(row), renormalize=True):
-        advice = " Pass renormalize=True (--renormalize) where two decimals were kept."
+        advice = word_advice(
+            " Pass {renormalize} where two decimals were kept.",
+            " Divide each row by its sum first.",
+            renormalize=True,
+        )
     return BadProbabilities(f"{where} sum to {row.sum():.9g}, not to 1.{advice}")
 
 

@@ -40,13 +40,13 @@ from ordinate.summaries.probability_bins import (
     sum_bins,
 )
 from ordinate.summaries.tabulation import (
-    DROP_HINT,
     ROWS_SHOWN,
     RowPolicy,
     check_missing_policy,
     check_same_length,
     convert_weights,
     encode_positions,
+    suggest_missing_policy,
 )
 
 Array = NDArray[Any]
@@ -84,7 +84,9 @@ class ReliabilityParts:
     def __post_init__(self) -> None:
         for _, count in self.bins:
             if not (count == int(count) and 1 <= count <= FINE_BINS):
-                raise BadOption(f"bins={count} is not an integer from 1 to {FINE_BINS:,}.")
+                raise BadOption(
+                    f"{count} is no number of bins: that is an integer from 1 to {FINE_BINS:,}."
+                )
 
     def __or__(self, other: "ReliabilityParts") -> "ReliabilityParts":
         return ReliabilityParts(
@@ -375,9 +377,7 @@ class ReliabilityAccumulator:
         if missing != "drop" and absent.any():
             first = np.flatnonzero(absent)[:ROWS_SHOWN].tolist()
             rows = ", ".join(self.place(start + row) for row in first)
-            raise MissingLabels(
-                f"Gold labels are missing ({rows}). Leave them out with {DROP_HINT}."
-            )
+            raise MissingLabels(f"Gold labels are missing ({rows}). {suggest_missing_policy()}")
         numbers = start + np.flatnonzero(absent)
         self.dropped += BlockTally(self.blocks, numbers, None).items()
         return ~absent if there is None else there & ~absent

@@ -26,6 +26,7 @@ from ordinate.errors import (
     OrdinateError,
     UnequalLengths,
     shorten,
+    word_advice,
 )
 from ordinate.scale import Scale
 from ordinate.scale.encoding import (
@@ -52,7 +53,6 @@ MissingPolicy = Literal["error", "drop", "worst"]
 RowPolicy = Literal["error", "drop"]  # where no prediction can be counted as the worst
 Weights = Floats | None
 ROWS_SHOWN = 5  # rows named in an error
-DROP_HINT, WORST_HINT = "missing='drop' (--missing drop)", "missing='worst' (--missing worst)"
 
 
 class MissingRows(NamedTuple):
@@ -158,11 +158,9 @@ def apply_missing_policy(
     without_prediction = sums.items[..., :size, size].sum(axis=-1)
     no_gold, no_prediction = int(without_gold.sum()), int(without_prediction.sum())
     if no_gold and missing != "drop":
-        raise make_missing_labels_error(
-            no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP_HINT}."
-        )
+        raise make_missing_labels_error(no_gold, n, "gold labels", rows.gold())
     if no_prediction and missing == "error":
-        way = f"Leave them out with {DROP_HINT}, or count them as wrong with {WORST_HINT}."
+        way = suggest_missing_policy(worst=True)
         raise make_missing_labels_error(no_prediction, n, "predictions", rows.predicted(), way)
     present = np.arange(size + 1) < size if missing == "drop" else np.ones(size + 1, bool)
     cells = sums.map(lambda x: x[..., :size, :] * present)
@@ -178,11 +176,19 @@ def make_missing_labels_error(
     n: int,
     column: str,
     rows: Sequence[str],
-    way: str = f"Leave them out with {DROP_HINT}.",
+    way: str | None = None,
 ) -> MissingLabels:
     """Return the error for missing labels: how many, where, and what to do."""
     shown = f" ({list_places(rows, count)})" if rows else ""
+    way = suggest_missing_policy() if way is None else way
     return MissingLabels(f"{count} of {n} {column} are missing{shown}. {way}")
+
+
+def suggest_missing_policy(leave: str = "Leave them out", *, worst: bool = False) -> str:
+    """Return what to do about missing labels, by the policies that the caller has."""
+    way = word_advice(leave + " with {missing}", "Take these items out first", missing="drop")
+    other = word_advice(", or count them as wrong with {missing}", missing="worst")
+    return f"{way}{other if worst else ''}."
 
 
 def list_places(places: Sequence[str], count: int) -> str:
@@ -196,7 +202,7 @@ def make_missing_groups_error(
     """Return the error for items whose group is unknown."""
     shown = f"{list_places(places, count)} of {column}" if places else column
     return MissingLabels(
-        f"{count} of {n} items have no group ({shown}). Leave them out with {DROP_HINT}."
+        f"{count} of {n} items have no group ({shown}). {suggest_missing_policy()}"
     )
 
 

@@ -84,7 +84,7 @@ def test_training_data_of_one_level_are_an_error(tmp_path):
 def test_a_test_label_off_the_scale_is_an_error_before_any_work(tmp_path):
     root = lay_out(tmp_path, sets=("strong",))
     write_data(root, "ml-test-data", "test", ["B3", *(CEFR[i % 6] for i in range(1, 24))])
-    with pytest.raises(OffScale, match=r"'B3' \(row 1 of column 'label' .*--map"):
+    with pytest.raises(OffScale, match=r"'B3' \(row 1 of column 'label' .*label_map="):
         tuned(root)
     assert not (root / "results").exists()
 

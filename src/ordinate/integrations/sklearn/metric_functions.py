@@ -10,7 +10,7 @@ from typing import Any
 from ordinate.integrations.model_outputs import score_probabilities
 from ordinate.metrics import find_metric
 from ordinate.results import score
-from ordinate.results.arguments import advise_own_arguments
+from ordinate.results.arguments import advise_arguments_of_sklearn
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.probabilities import (
     ColumnLabels,
@@ -22,7 +22,7 @@ from ordinate.summaries.reliability import Reliability
 Labels = Scale | str | Iterable[Hashable] | None
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def accuracy_within(
     y_true: Any, y_pred: Any, *, labels: Labels = None, sample_weight: Any = None, n: int = 1
 ) -> float:
@@ -35,7 +35,7 @@ def accuracy_within(
     return float(score(metric, y_true, y_pred, scale=labels, weights=sample_weight))
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def macro_mae(
     y_true: Any, y_pred: Any, *, labels: Labels = None, sample_weight: Any = None
 ) -> float:
@@ -47,7 +47,7 @@ def macro_mae(
     return float(score("macro_mae", y_true, y_pred, scale=labels, weights=sample_weight))
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def cem_ord(y_true: Any, y_pred: Any, *, labels: Labels = None, sample_weight: Any = None) -> float:
     """Closeness evaluation measure: errors across many items cost more than across few.
 
@@ -57,7 +57,7 @@ def cem_ord(y_true: Any, y_pred: Any, *, labels: Labels = None, sample_weight: A
     return float(score("cem_ord", y_true, y_pred, scale=labels, weights=sample_weight))
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def quadratic_kappa(
     y_true: Any, y_pred: Any, *, labels: Labels = None, sample_weight: Any = None
 ) -> float:
@@ -69,7 +69,7 @@ def quadratic_kappa(
     return float(score("quadratic_kappa", y_true, y_pred, scale=labels, weights=sample_weight))
 
 
-@advise_own_arguments
+@advise_arguments_of_sklearn
 def rps(
     y_true: Any,
     y_prob: Any,
