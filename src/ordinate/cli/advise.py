@@ -14,8 +14,6 @@ EXAMPLES = """examples:
   ordinate advise --levels order --no-equal-distances --rare-levels --ties not-ranked \\
     --reader shares --scale cefr
   ordinate advise --levels names --no-rare-levels --reader classification --format json
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 UNANSWERED = "No answer was given."
 NOBODY_TO_ASK = "Questions are asked on a terminal alone. Here the answers are flags:"

@@ -8,8 +8,6 @@ from ordinate.cli.options import add_command, add_folder_option, add_output_opti
 EXAMPLES = """examples:
   ordinate analyze-search -e found
   ordinate analyze-search -e found -o analysis.json
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

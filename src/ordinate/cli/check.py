@@ -39,6 +39,7 @@ def add_to(commands: Any) -> None:
         "labels off the scale, rare levels, empty texts, test items that are in the training data, "
         "feature rows that do not match, saved models that were changed. Nothing is written.",
         EXAMPLES,
+        exit_codes="",  # its own stand below the examples
     )
     add_experiment_options(parser)
     add_output_options(parser)

@@ -33,8 +33,6 @@ EXAMPLES = """examples:
   ordinate compare --sql duckdb:///runs.db --query 'select * from essays' --gold level --systems a,b
   ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm
   ordinate compare results.csv --systems a,b,c --pairs a:b,a:c --format json -o comparison.json
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

@@ -10,8 +10,6 @@ from ordinate.errors import BadInput
 EXAMPLES = """examples:
   ordinate compare-searches two gp
   ordinate compare-searches found
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

@@ -38,8 +38,6 @@ EXAMPLES = """examples:
   ordinate decode test.parquet --probabilities p_ --metric mae --scale 1..5 --id essay -o levels.csv
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric macro_mae \\
     --class-weights balanced
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

@@ -82,6 +82,7 @@ def add_to(commands: Any) -> None:
         "the confusion matrix, and each level. Probabilities add a calibration report; without a "
         "column of predictions, the most probable level is taken.",
         EXAMPLES,
+        exit_codes="",  # its own stand below the examples
     )
     _add_input_options(parser)
     metrics = parser.add_argument_group("metrics")

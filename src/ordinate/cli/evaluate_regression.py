@@ -73,6 +73,7 @@ def add_to(commands: Any) -> None:
         "reach, prediction intervals, subgroups, and on request the residuals, other models, a "
         "shifted test set, and targets cut into levels.",
         EXAMPLES,
+        exit_codes="",  # its own stand below the examples
     )
     group = parser.add_argument_group("input")
     add_file_option(group, "; several files, patterns, or - for standard input", nargs="*")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
-    EXIT_CODES,
     add_command,
     add_experiment_options,
     add_folder_option,
@@ -102,7 +101,7 @@ def add_to(commands: Any) -> None:
 
 
 def _format_epilog(*lines: str) -> str:
-    return "\n".join(["examples:", *lines, "", EXIT_CODES])
+    return "\n".join(["examples:", *lines, ""])
 
 
 def _add_parser(extractors: Any, name: str, what: str, more: str = "") -> argparse.ArgumentParser:

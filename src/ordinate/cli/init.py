@@ -25,8 +25,6 @@ EXAMPLES = """examples:
   ordinate init study --train essays.csv
   ordinate init study --train essays.csv --test more.csv --label-column grade --scale 1..6
   ordinate init study --train essays.csv --group-column writer --seed 5
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

@@ -42,8 +42,6 @@ EXAMPLES = """examples:
   ordinate meta results.csv --gold level --systems a,b,c --cases 20 --references accuracy,mae
   ordinate meta results.csv --gold level --systems a --test-case topic --format json
   ordinate meta results.csv --gold level --systems a,b,c --metrics all --format json -o meta.json
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

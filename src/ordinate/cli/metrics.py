@@ -18,8 +18,6 @@ EXAMPLES = """examples:
   ordinate metrics cem_ord
   ordinate metrics --of probabilities
   ordinate metrics --format json -o metrics.json
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

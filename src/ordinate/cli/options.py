@@ -48,14 +48,20 @@ SCALE_HELP = (
 
 
 def add_command(
-    commands: Any, name: str, description: str, epilog: str = EXIT_CODES, summary: str | None = None
+    commands: Any,
+    name: str,
+    description: str,
+    examples: str = "",
+    summary: str | None = None,
+    *,
+    exit_codes: str = EXIT_CODES,
 ) -> argparse.ArgumentParser:
     """Add a command, or with a summary of it a subcommand, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=description,
-        epilog=epilog,
+        epilog="\n".join(filter(None, [examples, exit_codes])),
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )

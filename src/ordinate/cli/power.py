@@ -22,8 +22,6 @@ EXAMPLES = """examples:
   ordinate power pilot.csv --gold level --systems a,b --metric cem_ord --difference 0.02
   ordinate power pilot.csv --gold level --systems a --metric mae --sizes 500,1000,5000
   ordinate power gold.csv a.csv b.csv --id essay --gold level --predicted answer --difference 0.03
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

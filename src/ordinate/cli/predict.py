@@ -29,8 +29,6 @@ EXAMPLES = """examples:
 
 columns: id (or row), level (by the decision rule of tuning), argmax, rounded_mean, p_LEVEL for each
 level of the full scale, set_low and set_high (the conformal prediction set)
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

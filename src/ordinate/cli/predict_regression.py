@@ -25,8 +25,6 @@ EXAMPLES = """examples:
   ordinate predict-regression new.csv -e found -o predictions.csv
   ordinate predict-regression new.csv -e found --model svr --alpha 0.2
   ordinate predict-regression new.csv -e found --missing drop
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

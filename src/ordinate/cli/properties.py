@@ -20,8 +20,6 @@ EXAMPLES = """examples:
   ordinate properties --explain quadratic_kappa monotonicity
   ordinate properties --search --format json -o properties.json
   ordinate properties mine --load my_metrics.py
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

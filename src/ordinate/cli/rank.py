@@ -31,8 +31,6 @@ probabilities; JSON {id: level} or {id: {level: p}}. Of probabilities the most p
 counts. Items that a file leaves unanswered count as the worst prediction, so that leaving out hard
 items gains nothing; --unanswered drop takes such an item out for all systems, --unanswered error
 refuses it.
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 

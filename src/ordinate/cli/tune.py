@@ -35,8 +35,6 @@ models: logistic, threshold, frank_hall, naive_bayes, svm, forest, lightgbm, xgb
 and vote, which averages the best of the others
 
 A run that was killed goes on where it stopped when the same command is given again.
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 DATA_FLAGS: dict[str, type] = {

@@ -45,8 +45,6 @@ models: mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge
 Models are selected by rows that are held out of the fits (--folds; 0: by the validation rows); the
 rows of the test choose nothing. The first trial of a study has the defaults of its model type. A
 run that was killed goes on where it stopped when the same command is given again.
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 DATA_FLAGS: dict[str, type] = {

@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
         "Make a report again from what it carries, and say whether all digits agree, which differ, "
         "and with which version it was made. Reports are the pages and the JSON of any command.",
         EXAMPLES,
+        exit_codes="",  # its own stand below the examples
     )
     parser.add_argument("report", metavar="REPORT", type=InputPath, help="a page, or JSON")
     add_metric_file_option(parser)
