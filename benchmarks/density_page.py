@@ -13,7 +13,7 @@ from ordinate.inference import Estimate
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.tuning.models.regressors import create_regressor
-from ordinate.tuning.regress.model_inputs import Lattice, ModelInputs
+from ordinate.tuning.regress.fitting import Lattice, ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.table import Table as Data
 from ordinate.tuning.search.tuning_result import HeldOutResult, TuningResult

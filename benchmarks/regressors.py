@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.tuning.models.regressors import create_regressor
-from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.fitting import ModelInputs
 from ordinate.tuning.regress.splits import Split
 
 Floats = NDArray[np.float64]

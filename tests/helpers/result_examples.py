@@ -17,7 +17,7 @@ from ordinate.results.distribution_shift import evaluate_shift
 from ordinate.results.metric_catalogue import MetricCatalogue
 from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries import Panel
-from ordinate.tuning.experiment.check_report import CheckReport, Finding
+from ordinate.tuning.experiment.check import CheckReport, Finding
 from ordinate.tuning.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.tuning.features.feature_listing import FeatureSetEntry, FeatureSetListing
 

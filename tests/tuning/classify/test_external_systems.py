@@ -11,8 +11,7 @@ import pytest
 
 from ordinate import Scale
 from ordinate.errors import BadInput, BadProbabilities, OffScale
-from ordinate.tuning.classify.external_predictions import PredictionColumns
-from ordinate.tuning.classify.external_systems import read_external_systems
+from ordinate.tuning.classify.external_systems import PredictionColumns, read_external_systems
 
 CEFR = Scale.of("cefr")
 LEVELS = {"e1": "B1", "e2": "A1", "e3": "C2", "e4": "B2"}

@@ -23,8 +23,7 @@ from ordinate.tuning.classify.batch_prediction import (
     predict_items,
 )
 from ordinate.tuning.classify.decision_rules import DECISION_RULES
-from ordinate.tuning.classify.predictions import Predictions
-from ordinate.tuning.classify.trained_model import load_model, load_models
+from ordinate.tuning.classify.trained_model import Predictions, load_model, load_models
 from ordinate.tuning.experiment.folder import Experiment
 from ordinate.tuning.experiment.manifest import Manifest
 from ordinate.tuning.search.saved_models import list_model_names

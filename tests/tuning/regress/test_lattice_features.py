@@ -12,9 +12,8 @@ from ordinate.errors import BadStore, BadValues
 from ordinate.tuning.experiment.workers import WorkerPool
 from ordinate.tuning.models.regressors import create_regressor
 from ordinate.tuning.regress import lattice_features
-from ordinate.tuning.regress.fitting import check_targets_vary
+from ordinate.tuning.regress.fitting import Lattice, ModelInputs, check_targets_vary
 from ordinate.tuning.regress.lattice_features import detect_lattice
-from ordinate.tuning.regress.model_inputs import Lattice, ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import Split, split_k_fold
 from ordinate.tuning.regress.table import make_table

@@ -11,7 +11,7 @@ from search_cases import seal
 
 from ordinate.errors import BadInput, BadStore, BadValues
 from ordinate.tuning.models.regressors import MODEL_TYPES
-from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.fitting import ModelInputs
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.table import make_table
 from ordinate.tuning.regress.trained_model import load_regression_model, predict_regression
@@ -161,9 +161,9 @@ def test_a_row_that_is_as_far_as_far_goes_is_answered_with_a_note(found):
 
 
 def test_numbers_that_run_over_inside_a_model_are_told_by_the_row(found, monkeypatch):
-    from ordinate.tuning.regress import model_inputs
+    from ordinate.tuning.regress import fitting
 
-    monkeypatch.setattr(model_inputs, "REACH", np.inf)
+    monkeypatch.setattr(fitting, "REACH", np.inf)
     rows = np.zeros((3, 3))
     rows[2, 0] = 1e60
     with pytest.raises(BadValues, match=r"Row 3 lies too far .* in 'a'"):

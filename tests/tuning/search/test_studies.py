@@ -14,7 +14,7 @@ import pytest
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
 from ordinate.tuning.experiment.safe_files import remove_leftovers
-from ordinate.tuning.search import trials as kept
+from ordinate.tuning.search import studies as kept
 from ordinate.tuning.search.studies import Study
 
 TOTAL = 14  # the last batch of four is not full

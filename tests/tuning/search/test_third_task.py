@@ -22,13 +22,12 @@ from ordinate.inference.estimates import Estimate
 from ordinate.render import render
 from ordinate.tuning.experiment.safe_files import compute_digest
 from ordinate.tuning.search import hyperparameter_search
-from ordinate.tuning.search.dry_run import plan_search
 from ordinate.tuning.search.fits import Fit, FitOutputs, OutOfTime
 from ordinate.tuning.search.saved_models import MODEL_FOLDER, read_description, resolve_model_name
 from ordinate.tuning.search.settings import Preset, SearchSettings
 from ordinate.tuning.search.task import Score, StudyKey, Task
 from ordinate.tuning.search.time_budget import TimeBudget
-from ordinate.tuning.search.tuning import RunOrigin, open_workers, run_search
+from ordinate.tuning.search.tuning import RunOrigin, open_workers, plan_search, run_search
 from ordinate.tuning.search.tuning_result import TaskReport
 
 # --- the task ------------------------------------------------------------------------------------

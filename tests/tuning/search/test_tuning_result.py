@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import replace
 
-from ordinate.tuning.search.trials import Trial
+from ordinate.tuning.search.studies import Trial
 from ordinate.tuning.search.tuning_result import StudyResult
 from ordinate.tuning.search.tuning_text import OPTIMISM_NOTE, describe_winner
 

@@ -24,8 +24,12 @@ from ordinate.results.base import SCHEMA, Result, to_json_label
 from ordinate.results.report_parts import ReportPart
 from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE
 from ordinate.tuning.classify.decision_rules import RULE_TITLES
-from ordinate.tuning.classify.predictions import Predictions, compute_level_shares
-from ordinate.tuning.classify.trained_model import TunedModel, load_model
+from ordinate.tuning.classify.trained_model import (
+    Predictions,
+    TunedModel,
+    compute_level_shares,
+    load_model,
+)
 from ordinate.tuning.experiment.data_columns import DataColumns
 from ordinate.tuning.experiment.dataset import Dataset, read_dataset
 from ordinate.tuning.experiment.feature_files import read_stored_features

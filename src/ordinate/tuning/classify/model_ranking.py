@@ -27,8 +27,7 @@ from ordinate.results.comparison_settings import AGAINST_ALL, ComparisonSettings
 from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
 from ordinate.scale import Scale
 from ordinate.summaries.tabulation import MissingPolicy
-from ordinate.tuning.classify.external_predictions import PredictionColumns
-from ordinate.tuning.classify.external_systems import read_external_systems
+from ordinate.tuning.classify.external_systems import PredictionColumns, read_external_systems
 from ordinate.tuning.classify.model_evaluation import (
     DatasetEvaluation,
     build_model_grids,

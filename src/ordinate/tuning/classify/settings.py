@@ -12,7 +12,7 @@ from ordinate.tuning.classify.class_weights import WEIGHT_STRATEGIES, WeightStra
 from ordinate.tuning.classify.decision_rules import DecodeOption, check_metric
 from ordinate.tuning.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.tuning.search.settings import Preset, ScreeningSettings
-from ordinate.tuning.search.trials import Direction
+from ordinate.tuning.search.studies import Direction
 
 VOTE = "vote"
 # Settings that decide the value of one model on given data.

@@ -24,9 +24,8 @@ from ordinate.summaries.tabulation import (
     make_missing_labels_error,
 )
 from ordinate.tuning.classify.external_systems import ExternalSystem, PredictionCoverage
-from ordinate.tuning.classify.predictions import Predictions
 from ordinate.tuning.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
-from ordinate.tuning.classify.trained_model import TunedModel
+from ordinate.tuning.classify.trained_model import Predictions, TunedModel
 from ordinate.tuning.experiment.dataset import Dataset
 from ordinate.tuning.experiment.feature_rows import DatasetFeatures
 from ordinate.tuning.experiment.folder import Experiment

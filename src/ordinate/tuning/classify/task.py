@@ -48,7 +48,7 @@ from ordinate.tuning.experiment.stored_json import decode
 from ordinate.tuning.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.tuning.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.tuning.search.fits import Fit, FitOutputs, Rows, join_folds
-from ordinate.tuning.search.studies import SearchSpace
+from ordinate.tuning.search.studies import Direction, SearchSpace
 from ordinate.tuning.search.task import (
     DISTRIBUTIONS,
     Candidate,
@@ -58,7 +58,6 @@ from ordinate.tuning.search.task import (
     Selected,
     Task,
 )
-from ordinate.tuning.search.trials import Direction
 from ordinate.tuning.search.tuning_result import Finalist, HeldOutResult
 
 LevelsByRule = Mapping[Any, Positions]  # by decision rule

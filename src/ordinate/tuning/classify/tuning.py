@@ -14,10 +14,16 @@ from ordinate.tuning.experiment.folder import Experiment
 from ordinate.tuning.experiment.new_experiment import lay_out_experiment
 from ordinate.tuning.experiment.workers import WorkerPool
 from ordinate.tuning.features import extract_default_features
-from ordinate.tuning.search.dry_run import DryRun, plan_search
 from ordinate.tuning.search.task import ProgressCallback, ignore_progress
 from ordinate.tuning.search.time_budget import TimeBudget
-from ordinate.tuning.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
+from ordinate.tuning.search.tuning import (
+    DryRun,
+    RunOrigin,
+    keep_or_make_folder,
+    open_workers,
+    plan_search,
+    run_search,
+)
 from ordinate.tuning.search.tuning_result import TuningResult
 
 

@@ -14,10 +14,9 @@ import numpy as np
 
 from ordinate.render.estimates import format_number, format_percent
 from ordinate.tuning.models.regressors import find_model_type
-from ordinate.tuning.regress.model_inputs import Lattice
+from ordinate.tuning.regress.fitting import Lattice
 from ordinate.tuning.regress.splits import assign_unit_ids
-from ordinate.tuning.search.fits import Floats, OutOfTime, run_fit
-from ordinate.tuning.search.record_cache import Record, load_or_compute
+from ordinate.tuning.search.fits import Floats, OutOfTime, Record, load_or_compute, run_fit
 from ordinate.tuning.search.task import Candidate
 
 if TYPE_CHECKING:

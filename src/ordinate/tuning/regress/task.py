@@ -21,7 +21,6 @@ from ordinate.summaries.regression import Moments
 from ordinate.tuning.experiment.safe_files import compute_digest, resolve_inside
 from ordinate.tuning.models.regressors import find_model_type
 from ordinate.tuning.regress.blend import Blend, blend_out_of_fold
-from ordinate.tuning.regress.duplicate_rows import SHIFTED_PART, find_duplicates
 from ordinate.tuning.regress.fitting import (
     DATA_KEY,
     Floats,
@@ -31,7 +30,6 @@ from ordinate.tuning.regress.fitting import (
     check_targets_vary,
 )
 from ordinate.tuning.regress.lattice_features import LatticeFinding, detect_lattice
-from ordinate.tuning.regress.outliers import find_outliers
 from ordinate.tuning.regress.prediction_intervals import (
     IntervalCalibration,
     compute_spread,
@@ -39,6 +37,7 @@ from ordinate.tuning.regress.prediction_intervals import (
     select_floor,
     stack_member_spreads,
 )
+from ordinate.tuning.regress.row_checks import SHIFTED_PART, find_duplicates, find_outliers
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import (
     LARGE_GROUP_FACTOR,

@@ -20,8 +20,7 @@ from ordinate.postprocess.conformal_sets import check_alpha
 from ordinate.summaries.tabulation import RowPolicy
 from ordinate.tuning.experiment.stored_json import DISTINCT, Check, at_least, at_most, decode
 from ordinate.tuning.models.regressors import Regressor, load_regressor
-from ordinate.tuning.regress.fitting import Floats, predict_in_unit
-from ordinate.tuning.regress.model_inputs import ModelInputs
+from ordinate.tuning.regress.fitting import Floats, ModelInputs, predict_in_unit
 from ordinate.tuning.regress.prediction_intervals import (
     IntervalCalibration,
     compute_spread,

@@ -14,10 +14,16 @@ from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import Split
 from ordinate.tuning.regress.table import Table, load_table
 from ordinate.tuning.regress.task import RegressionTask, split_rows
-from ordinate.tuning.search.dry_run import DryRun, plan_search
 from ordinate.tuning.search.task import ProgressCallback, ignore_progress
 from ordinate.tuning.search.time_budget import TimeBudget
-from ordinate.tuning.search.tuning import RunOrigin, keep_or_make_folder, open_workers, run_search
+from ordinate.tuning.search.tuning import (
+    DryRun,
+    RunOrigin,
+    keep_or_make_folder,
+    open_workers,
+    plan_search,
+    run_search,
+)
 from ordinate.tuning.search.tuning_result import TuningResult
 
 COLUMNS = "columns"  # the stage of progress whose note names the features, before work starts

@@ -15,7 +15,7 @@ from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
-from ordinate.tuning.regress.duplicate_rows import LeakageReport
+from ordinate.tuning.regress.row_checks import LeakageReport
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.search.tuning_result import HeldOutResult, TaskReport
 from ordinate.tuning.search.tuning_text import build_summary_grid

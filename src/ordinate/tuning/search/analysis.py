@@ -20,7 +20,7 @@ from ordinate.tuning.search.search_charts import (
     chart_learning_curves,
     collect_curves,
 )
-from ordinate.tuning.search.trials import TRIAL_STATES, import_optuna, silence_optuna
+from ordinate.tuning.search.studies import TRIAL_STATES, import_optuna, silence_optuna
 from ordinate.tuning.search.tuning_result import TuningResult
 from ordinate.tuning.search.tuning_text import build_summary_grid, explain_missing_intervals
 

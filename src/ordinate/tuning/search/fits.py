@@ -1,9 +1,9 @@
-"""One fit: what a worker is given, what it returns, and what is kept of it if the run is killed."""
+"""One fit: what a worker is given, what it returns, and what is cached of it between runs."""
 
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -12,8 +12,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import OrdinateError
+from ordinate.errors import BadStore, OrdinateError
 from ordinate.render.atomic_files import replace_file
+from ordinate.tuning.experiment.safe_files import compute_digest, write_json
+from ordinate.tuning.experiment.stored_json import read_json
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -148,3 +150,37 @@ def join_folds(values: Sequence[NDArray[Any]], folds: Sequence[Rows]) -> NDArray
     for of_fold, fold in zip(values, folds, strict=True):
         joined[fold] = of_fold
     return joined
+
+
+# --- records -------------------------------------------------------------------------------------
+
+Record = dict[str, Any]  # plain values
+DIGEST_KEY = "digest"  # of the other entries of a record, and of the name of its file
+
+
+def load_or_compute(
+    path: Path, is_usable: Callable[[Record], bool], compute: Callable[[], Record]
+) -> Record:
+    """Return the record of a file, computed and cached if need be.
+
+    A file that is no such record, or not as it was written, is computed again. A record that is
+    not `final` is not cached.
+    """
+    record = _load_record(path)
+    if record is None or not is_usable(record):
+        record = compute()
+        if record.pop("final", True):
+            write_json(path, record | {DIGEST_KEY: _hash_record(path, record)})
+    return record
+
+
+def _load_record(path: Path) -> Record | None:
+    try:
+        record = read_json(path, Record)
+    except BadStore:
+        return None
+    return record if record.pop(DIGEST_KEY, None) == _hash_record(path, record) else None
+
+
+def _hash_record(path: Path, record: Record) -> str:
+    return compute_digest({"name": path.name, "record": record}, length=64)

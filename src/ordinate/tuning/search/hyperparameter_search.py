@@ -9,9 +9,8 @@ from typing import Any
 from ordinate.errors import OrdinateError
 from ordinate.render.reserved_paths import STUDIES
 from ordinate.tuning.search.fits import Fit, FitOutputs, OutOfTime, remove_checkpoints
-from ordinate.tuning.search.studies import PendingTrial, Study, TrialBatch
+from ordinate.tuning.search.studies import PendingTrial, Study, Trial, TrialBatch
 from ordinate.tuning.search.task import Candidate, StudyKey, Task
-from ordinate.tuning.search.trials import Trial
 
 STAGE = "searching"
 

@@ -28,9 +28,8 @@ from ordinate.tuning.search.fits import (
     take_outputs,
 )
 from ordinate.tuning.search.settings import SearchSettings
-from ordinate.tuning.search.studies import SearchSpace, round_to_significant
+from ordinate.tuning.search.studies import Direction, SearchSpace, round_to_significant
 from ordinate.tuning.search.time_budget import TimeBudget
-from ordinate.tuning.search.trials import Direction
 from ordinate.tuning.search.tuning_result import Finalist, HeldOutResult, TaskReport
 
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # of libraries that are installed by another name

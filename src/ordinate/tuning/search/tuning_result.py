@@ -12,10 +12,13 @@ from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_number
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
-from ordinate.tuning.search.model_card import describe_model_card, format_front_matter
 from ordinate.tuning.search.settings import SearchSettings
-from ordinate.tuning.search.trials import TRIAL_STATES, Trial
-from ordinate.tuning.search.tuning_text import describe_tuning
+from ordinate.tuning.search.studies import TRIAL_STATES, Trial
+from ordinate.tuning.search.tuning_text import (
+    describe_model_card,
+    describe_tuning,
+    format_front_matter,
+)
 
 
 class TaskReport:

@@ -1,4 +1,4 @@
-"""Leaks and outliers: found, counted and named."""
+"""Notes on rows: leaks and outliers are found, counted and named."""
 
 import json
 import re
@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from ordinate.tuning.regress.duplicate_rows import find_duplicates
-from ordinate.tuning.regress.outliers import compute_robust_z, find_outliers
+from ordinate.tuning.regress.row_checks import compute_robust_z, find_duplicates, find_outliers
 from ordinate.tuning.regress.splits import Split, split_randomly
 from ordinate.tuning.regress.table import make_table
 
