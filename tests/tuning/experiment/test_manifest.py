@@ -10,7 +10,6 @@ from ordinate.tuning.experiment.manifest import (
     MANIFEST_FILE,
     Manifest,
     collect_versions,
-    read_verified_manifest,
 )
 from ordinate.tuning.experiment.safe_files import hash_file
 
@@ -174,7 +173,6 @@ def test_what_is_no_json_is_refused(folder, content):
         ({"files": {"a": {"sha256": "12ab"}}}, r"'files\.a\.size' is missing"),
         ({"further": 1}, "'further' is not known"),
         ({"schema": 3}, "its schema is 3, and this version reads schema 2"),
-        ({"schema": 1}, "was written by an earlier version of Ordinate.* repeat the command"),
     ],
     ids=lambda value: None if isinstance(value, str) else "-".join(value),
 )
@@ -182,13 +180,6 @@ def test_a_manifest_of_the_wrong_shape_is_refused(folder, changes, told):
     edit(folder, **changes)
     with pytest.raises(BadStore, match=told):
         Manifest.read(folder)
-
-
-def test_a_model_of_an_earlier_version_says_once_what_to_do(folder):
-    edit(folder, schema=1)
-    with pytest.raises(BadStore, match="earlier version") as refusal:
-        read_verified_manifest(folder)
-    assert str(refusal.value).count("repeat the command") == 1
 
 
 def test_a_field_that_lacks_is_named(folder):

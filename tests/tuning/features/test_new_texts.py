@@ -96,13 +96,3 @@ def test_the_state_is_enough_to_make_rows(experiment):
     stored = load_extractor(experiment, extract_features(experiment, Tfidf()).name)
     assert isinstance(stored.fitted, FittedTfidf)
     assert stored.names == stored.fitted.names
-
-
-def test_a_set_of_an_earlier_version_is_not_taken_for_a_foreign_one(experiment):
-    made = extract_features(experiment, Tfidf())
-    (made.path / "_extractor").rename(made.path / "_maker")
-    told = "was written by an earlier version of Ordinate.* extract the features again"
-    with pytest.raises(BadStore, match=told):
-        load_extractor(experiment, made.name)
-    with pytest.raises(BadStore, match=told):
-        extract_features(experiment, Tfidf())

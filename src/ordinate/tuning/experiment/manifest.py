@@ -14,7 +14,7 @@ from ordinate.tuning.experiment.safe_files import hash_file, resolve_inside, wri
 from ordinate.tuning.experiment.stored_json import decode, encode, read_json
 
 MANIFEST_FILE = "manifest.json"
-SCHEMA = 2  # 1 was written by versions that none of today reads
+SCHEMA = 2
 
 
 class FileRecord(TypedDict):
@@ -22,10 +22,6 @@ class FileRecord(TypedDict):
 
     sha256: str
     size: int
-
-
-class _EarlierVersion(BadStore):
-    """A manifest that an earlier version wrote."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +75,7 @@ class Manifest:
         if not path.exists() and folder.is_dir():
             raise BadStore(f"{folder} has no {MANIFEST_FILE}: it was not written by Ordinate.")
         stored = read_json(path, dict[str, Any])
-        if (schema := stored.pop("schema", None)) == 1:
-            raise _EarlierVersion(
-                f"{path} was written by an earlier version of Ordinate, which this one does not "
-                f"read. Remove {folder}, or move it away, and repeat the command that wrote it."
-            )
-        if schema != SCHEMA:
+        if (schema := stored.pop("schema", None)) != SCHEMA:
             known = f"this version reads schema {SCHEMA}"
             raise BadStore(f"{path} is no manifest: its schema is {shorten(schema)}, and {known}.")
         return decode(stored, cls, path)
@@ -160,8 +151,6 @@ def read_verified_manifest(folder: Path) -> Manifest:
     try:
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-    except _EarlierVersion:
-        raise  # it says what to do
     except BadStore as problem:
         again = f"To make it again, remove {folder} and repeat the command that made it."
         raise BadStore(f"{problem} {again}") from None

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, MissingExtra
+from ordinate.errors import BadInput, BadOption, BadOutput, MissingExtra
 from ordinate.render.reserved_paths import TRAINING
 from ordinate.tuning.experiment.dataset import Dataset
 from ordinate.tuning.experiment.folder import Experiment
@@ -47,7 +47,6 @@ from ordinate.tuning.features.lexical import Lexical
 from ordinate.tuning.features.tfidf import Tfidf
 
 EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
-EARLIER_FOLDER = "_maker"  # where earlier versions had it
 WORK_PREFIX = ".making-"  # how folders of unfinished work begin
 
 
@@ -171,13 +170,7 @@ def read_request(manifest: Manifest) -> ExtractionRequest:
 
 def locate_extractor(experiment: Experiment, set_name: str) -> Path:
     """Return the folder of a set's fitted extractor, whether it is there or not."""
-    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
-    if (folder.parent / EARLIER_FOLDER).is_dir():
-        raise BadStore(
-            f"{folder.parent} was written by an earlier version of Ordinate, which this one does "
-            "not read. Remove it, or move it away, and extract the features again."
-        )
-    return folder
+    return resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
 
 
 def read_extractor_manifest(experiment: Experiment, set_name: str) -> Manifest | None:
