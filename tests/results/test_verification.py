@@ -155,7 +155,7 @@ def test_only_named_functions_and_classes_make_a_report():
         "results.base:Path",
         "results.verification:verify",
         "results.evaluation:Evaluation",
-        "tuning.search.model_card:ModelCard.of.__globals__",
+        "results.evaluation:Evaluation.from_summary.__globals__",
         "__main__:main",
         "examples.__main__:main",
         "results.provenance:import_module",
