@@ -568,7 +568,6 @@ REPORTS: dict[str, Parts] = {
         ),
         "agreement": by_name(by_name(ESTIMATE)),
         "unanimous_improvement": by_name(by_name(MEASURED)),
-        "irregular": records({"file kind example": TEXT, "count": COUNT, "line": or_null(COUNT)}),
         "notes": TEXTS,
         "source": record(ORIGIN),
     },

@@ -135,19 +135,6 @@ def test_an_id_that_a_run_lacks_is_a_missing_prediction():
     assert "predicted" not in found["source"]
 
 
-def test_rows_of_unknown_items_are_left_out_and_counted():
-    asked = split(ROWS)
-    with Path("c.csv").open("a") as file:
-        file.write("x1,A1\nx2,ZZ\n")
-    found = report(*asked, *METRICS)
-    assert facts(found) == in_python(ROWS)
-    assert found["source"]["match_counts"]["c"] == {"matched": 120, "missing": 0, "unknown": 2}
-    assert report(*wide(ROWS), *METRICS)["source"]["match_counts"] is None
-    said = "c has 2 rows of unknown items, which are left out."
-    assert said in found["source"]["notes"]
-    assert said in " ".join(run("compare", *asked, *METRICS).out.split())
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_labels_are_renamed_before_the_scale_sees_them(way):
     rows = [row | {key: row[key].lower() for key in ("gold", *SYSTEMS)} for row in ROWS]

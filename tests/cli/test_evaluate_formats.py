@@ -218,15 +218,15 @@ def test_a_delimiter_at_the_end_of_every_line_does_no_harm():
     assert filled(report("some.csv")) == CELLS
 
 
-@pytest.mark.parametrize("lenient", [[], ["--lenient"]])
+@pytest.mark.parametrize("skip", [[], ["--bad-lines", "skip"]])
 @pytest.mark.parametrize(
     "ends", ["\r\n \n \r\n \n", "\n \n \r \n", "\r \n \r\n \r", "\r \r\n \r \r", "\n \r \n \r\n"]
 )
-def test_lines_that_end_in_several_ways_are_rows(ends, lenient):
+def test_lines_that_end_in_several_ways_are_rows(ends, skip):
     lines = ['gold\tpredicted\t"the\tnote"', 'A1\tA1\t"a\r\nb"', 'B1\tB2\t"x\ty"', 'C1\tB2\t5" "z']
     write("mixed.tsv", "".join(map("".join, zip(lines, ends.split(" "), strict=True))))
-    assert filled(report("mixed.tsv", *lenient)) == CELLS
-    if not lenient:
+    assert filled(report("mixed.tsv", *skip)) == CELLS
+    if not skip:
         report("mixed.tsv", "--items", "wrong.csv")
         assert [row["the\tnote"] for row in read_items("wrong.csv")] == ["x\ty", '5" "z']
 

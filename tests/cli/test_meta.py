@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ GOLD, SYSTEMS = sampled(3, CASES * SIZE, 4, (0.5, 0.9, 1.4))
 TOPICS = [f"t{index // SIZE:02}" for index in range(CASES * SIZE)]
 SCALE = ("--scale", "L0,L1,L2")
 WIDE = ("results.csv", "--gold", "level", "--systems", "a,b,c", *SCALE)
-RUNS = ("runs/*.tsv", "--gold-file", "gold.tsv", *SCALE)
+JOINED = ("--groups", "entity", "--gold", "polarity", "--predicted", "polarity", *SCALE)
+NAMED = ("--id", "entity,tweet", *JOINED)
+RUNS = ("gold.tsv", "runs/*.tsv", *NAMED)
 QUICK = ("--resamples", "100")
 
 
@@ -39,9 +42,6 @@ def here(tmp_path, monkeypatch):
         (tmp_path / name).write_text("\n".join(["entity\ttweet\tpolarity", *lines]) + "\n")
 
 
-NAMED = ("--test-case", "entity", "--id", "tweet", "--value", "polarity")
-
-
 def judged(*arguments):
     ran = run("meta", *arguments, *QUICK, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
@@ -59,7 +59,7 @@ def without_source(found):
 
 
 def test_columns_of_one_file_are_judged_as_in_python():
-    found = judged(*WIDE, "--test-case", "topic")
+    found = judged(*WIDE, "--groups", "topic")
     assert without_source(found) == without_source(expected())
     assert list(found["metrics"]) == list(EVALUATED_METRICS)
     assert found["test_cases"] == CASES
@@ -67,13 +67,13 @@ def test_columns_of_one_file_are_judged_as_in_python():
 
 def test_one_system_has_the_values_that_python_gives():
     alone = ["a" if one == "a,b,c" else one for one in WIDE]
-    found = judged(*alone, "--test-case", "topic")
+    found = judged(*alone, "--groups", "topic")
     values = expected()["metrics"]["cem_ord"]["values"]["a"]
     assert found["metrics"]["cem_ord"]["values"] == {"a": values}
 
 
 def test_runs_in_their_own_files_give_the_same_judgement_as_columns():
-    found = judged(*RUNS, *NAMED)
+    found = judged(*RUNS)
     assert without_source(found) == without_source(expected())
     assert found["source"]["match_counts"]["a"]["matched"] == CASES * SIZE
 
@@ -89,19 +89,56 @@ def test_without_test_cases_the_items_are_split_at_random():
 
 def test_a_single_test_case_is_split_like_none(tmp_path):
     for file in (tmp_path / "gold.tsv", *tmp_path.glob("runs/*")):
-        file.write_text(re.sub(r"(?m)^t\d\d\t", "t\t", file.read_text().partition("\n")[2]))
+        file.write_text(re.sub(r"(?m)^t\d\d\t", "t\t", file.read_text()))
     found = judged(*RUNS, "--cases", "6", "--metrics", "mae")
     assert without_source(found) == without_source(expected("mae", None, cases=6))
     assert any(note.startswith("t is the only test case: ") for note in found["notes"])
 
 
-@pytest.mark.parametrize("runs", [["runs"], ["runs/*.tsv"], ["runs/a.tsv", "runs/b.tsv",
-                                  "runs/c.tsv", "runs/gold.tsv"]])  # fmt: skip
-def test_the_gold_file_among_the_runs_is_left_out_with_a_note(runs, tmp_path):
-    (tmp_path / "gold.tsv").rename(tmp_path / "runs" / "gold.tsv")
-    found = judged(*runs, "--gold-file", "runs/gold.tsv", *SCALE, *NAMED, "--metrics", "mae")
-    assert found["systems"] == list(NAMES)
-    assert "runs/gold.tsv is the gold file, and no run." in found["notes"]
+HEADERLESS = ("--header", "none", "--columns", "topic,tweet,level", "--id", "topic,tweet")
+NAMELESS = (*HEADERLESS, "--groups", "topic", "--gold", "level", "--predicted", "level", *SCALE)
+CAMPAIGN = ("gold.tsv", "runs/*.tsv", *NAMELESS)
+KEYS = [(f"RL{k // 9:03}", str(28 + k % 9)) for k in range(CASES * SIZE)]  # in each topic the same
+LEVELS_BY_SYSTEM = dict(zip(NAMES, SYSTEMS.values(), strict=True))
+
+
+def write_campaign(quote='"', lacking=()):
+    """Write gold and runs without a header, in their own order; some lines lack their label."""
+    for name, levels in {"gold": GOLD, **LEVELS_BY_SYSTEM}.items():
+        rows = [(*key, f"L{level}") for key, level in zip(KEYS, levels, strict=True)]
+        rows = [row[:2] if (name, row[:2]) in lacking else row for row in rows]
+        if name != "gold":
+            rows = [rows[k] for k in np.random.default_rng(len(rows)).permutation(len(rows))]
+        lines = ["\t".join(f"{quote}{cell}{quote}" for cell in row) for row in rows]
+        path = Path("gold.tsv" if name == "gold" else f"runs/{name}.tsv")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_runs_of_a_campaign_without_headers_are_known_by_topic_and_tweet(quote):
+    write_campaign(quote)
+    found = judged(*CAMPAIGN)
+    assert without_source(found) == without_source(expected(groups=[topic for topic, _ in KEYS]))
+    assert found["source"]["files"] == ["gold.tsv", *(f"runs/{name}.tsv" for name in NAMES)]
+    assert "pass --id topic,tweet." in run("meta", *CAMPAIGN, "--id", "tweet").err
+
+
+@pytest.mark.parametrize("missing", ["drop", "worst"])
+def test_bad_lines_of_a_campaign_are_left_out_and_lacking_items_are_missing(missing):
+    lacking = {(name, KEYS[at]) for k, name in enumerate(NAMES) for at in range(k, 180, 30 + k)}
+    write_campaign(lacking=lacking)
+    flags = ("--missing", missing, "--references", "accuracy,mae")
+    assert "--bad-lines skip" in run("meta", *CAMPAIGN, *flags).err
+    found = judged(*CAMPAIGN, *flags, "--bad-lines", "skip")
+    systems = {
+        name: [None if (name, key) in lacking else x for key, x in zip(KEYS, levels, strict=True)]
+        for name, levels in LEVELS_BY_SYSTEM.items()
+    }
+    panel = panel_of(GOLD, systems, 3, groups=[topic for topic, _ in KEYS], missing=missing)
+    wanted = evaluate_metrics(panel, None, ["accuracy", "mae"], resamples=100).to_dict()
+    assert without_source(found) == without_source(json.loads(json.dumps(wanted)))
+    counts = {name: found["source"]["match_counts"][name]["missing"] for name in NAMES}
+    assert counts == {name: sum(run == name for run, _ in lacking) for name in NAMES}
 
 
 def test_the_help_fits_into_a_terminal():
@@ -120,7 +157,7 @@ def test_options_are_those_of_python():
         "2",
     )
     lists = ("--metrics", "mae,weighted_kappa(power=1)", "--references", "accuracy,mae")
-    found = judged(*WIDE, "--test-case", "topic", *options, *lists)
+    found = judged(*WIDE, "--groups", "topic", *options, *lists)
     assert without_source(found) == without_source(
         expected(
             ["mae", "weighted_kappa(power=1)"],
@@ -133,37 +170,13 @@ def test_options_are_those_of_python():
     )
 
 
-def test_irregular_lines_are_refused_and_with_lenient_counted(tmp_path):
-    with (tmp_path / "runs" / "b.tsv").open("a") as file:
-        file.write("t00\tnobody\tL1\n")
-    refused = run("meta", *RUNS, *NAMED, *QUICK)
-    assert (refused.code, refused.out) == (2, "")
-    assert "id that gold lacks" in refused.err
-    found = judged(*RUNS, *NAMED, "--lenient")
-    (one,) = found["irregular"]
-    assert one["file"].endswith("b.tsv")
-    assert (one["kind"], one["count"], one["line"]) == ("id that gold lacks", 1, 182)
-    assert without_source(found) == without_source(expected()) | {"irregular": [one]}
-    text = run("meta", *RUNS, *NAMED, *QUICK, "--lenient").out
-    assert re.search(r"id that gold lacks +1 +1 +runs/b\.tsv:182 +t00\\tnobody\\tL1", text)
-
-
-def test_missing_answers_are_dropped_for_all_or_count_as_wrong(tmp_path):
-    file = tmp_path / "runs" / "c.tsv"
-    file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
-    assert run("meta", *RUNS, *NAMED, *QUICK).code == 2
-    assert judged(*RUNS, *NAMED, "--lenient")["n"] == CASES * SIZE - 1
-    worst = ("--lenient", "--missing", "worst", "--references", "accuracy,mae")
-    found = judged(*RUNS, *NAMED, *worst)
-    assert found["n"] == CASES * SIZE
-    assert found["metrics"]["pearson"]["reason"].startswith("it has no meaning")
-
-
-@pytest.mark.parametrize("line", re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE))
+@pytest.mark.parametrize(
+    "line", re.findall(r"^  (ordinate .*)$", EXAMPLES.replace("\\\n   ", ""), re.MULTILINE)
+)
 def test_every_example_runs(line, tmp_path):
-    if "--test-case" not in line:  # then files of runs have no header
-        for file in (tmp_path / "gold.tsv", *tmp_path.glob("runs/*")):
-            file.write_text(file.read_text().partition("\n")[2])
+    for file in (tmp_path / "gold.tsv", *tmp_path.glob("runs/*")):
+        _, _, rows = file.read_text().partition("\n")
+        file.write_text(rows if "--header none" in line else f"topic\tid\tlevel\n{rows}")
     ran = run(*shlex.split(line)[1:], *SCALE, *QUICK)
     assert (ran.code, ran.err) == (0, "")
     assert "coverage" in ran.out or "-o" in line
@@ -183,18 +196,17 @@ def test_a_report_is_not_overwritten_without_force(tmp_path):
     assert out.read_text().startswith("metric,reference,coverage,")
     assert run(*first).code == 2
     assert run(*first, "--force").code == 0
-    assert run("meta", *RUNS, *NAMED, *QUICK, "-o", "gold.tsv", "--force").code == 2
+    assert run("meta", *RUNS, *QUICK, "-o", "gold.tsv", "--force").code == 2
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("results.csv", "--gold", "level", "--systems", "a,b,x"), "no column 'x'"),
-        (("results.csv", "--gold", "level", "--systems", "a,b,c", "--test-case", "x"), "no column"),
-        (("runs/*.tsv",), "Name the file of gold levels with --gold"),
-        (("runs/*.tsv", "--gold-file", "nothing.tsv"), "nothing.tsv"),
-        ((*WIDE, "--value", "x"), "--value is for runs in their own files"),
-        ((*WIDE, "--id", "x"), "--id is for runs in their own files"),
+        (("results.csv", "--gold", "level", "--systems", "a,b,c", "--groups", "x"), "no column"),
+        (("gold.tsv", "runs/*.tsv", *JOINED), "Name its column with --id"),
+        (("nothing.tsv", "runs/*.tsv", *NAMED), "nothing.tsv"),
+        ((*WIDE, "--id", "x"), "--id and --predicted are for runs in files of their own"),
         ((*WIDE, "--metrics", "nope"), "no metric 'nope'"),
         ((*WIDE, "--references", "nope"), "no metric 'nope'"),
         ((*WIDE, "--cases", "1"), "split into 2 to 180"),

@@ -3,6 +3,7 @@
 Without the flag that a file needs there is one error, and the flag copied from it works.
 """
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,9 @@ from evaluate_reports import filled, report, write
 from refusals import refused
 
 from ordinate.cli import file_problems
-from ordinate.readers.columns import MEMORY
+from ordinate.errors import BadFile
+from ordinate.readers.columns import MEMORY, FileOptions
+from ordinate.readers.file_formats import open_sources
 
 pytestmark = pytest.mark.usefixtures("here")
 LEVELS = ("A1", "A2", "B1", "B2")
@@ -171,20 +174,6 @@ def make_bad_line_of_a_run():
     return ("compare", "gold.csv", "a.csv", "b.csv", "--id", "id")
 
 
-def make_repeated_id():
-    rows = [(str(k), guess) for k, (_, guess) in enumerate(PAIRS)]
-    gold = [(str(k), gold) for k, (gold, _) in enumerate(PAIRS)]
-    write_rows("gold.csv", gold, header=("id", "gold"), delimiter=",")
-    write_rows("run.csv", [*rows, ("3", "B1")], header=("id", "predicted"), delimiter=",")
-    return ("evaluate", "run.csv", "--gold-file", "gold.csv", "--id", "id")
-
-
-def make_stray_label():
-    write_rows("a.csv", PAIRS, header=("gold", "predicted"), delimiter=",")
-    write_rows("b.csv", [*PAIRS, ("X9", "A1")], header=("gold", "predicted"), delimiter=",")
-    return ("evaluate", "a.csv", "b.csv")
-
-
 def make_latin_1():
     lines = "".join(f"{gold},{guess},é\n" for gold, guess in PAIRS)
     return ("evaluate", write("results.csv", f"gold,predicted,text\n{lines}".encode("latin-1")))
@@ -226,8 +215,6 @@ CASES = {
     "quotes that swallow rows": (make_swallowed_rows, "the record that begins in line 7 "),
     "a bad line": (make_bad_line, "begins in line 26 ('A1,A2,B1') has 3 columns"),
     "a bad line of a run": (make_bad_line_of_a_run, "b.csv cannot be read: the record that begins"),
-    "a repeated id": (make_repeated_id, "run.csv: the id '3' occurs 2 times"),
-    "a stray label": (make_stray_label, "(row 25 of b.csv of column 'gold')"),
     "another encoding": (make_latin_1, "results.csv is not UTF-8"),
     "too little memory": (make_little_memory, "there is not enough memory"),
     "hardly any memory": (make_hardly_any_memory, "there is not enough memory"),
@@ -429,7 +416,7 @@ def test_the_first_row_counts_without_a_header(mark):
     flags = ("--header", "none", "--columns", "gold,predicted")
     cells = {("A1", "A2"): 1, ("B1", "B1"): 1}
     assert filled(report("some.csv", *flags, *QUICK)) == cells
-    assert filled(report("some.csv", *flags, "--lenient", *QUICK)) == cells
+    assert filled(report("some.csv", *flags, "--bad-lines", "skip", *QUICK)) == cells
 
 
 def test_a_scale_may_begin_with_a_minus():
@@ -440,87 +427,144 @@ def test_a_scale_may_begin_with_a_minus():
 
 # --- bad lines -----------------------------------------------------------------------------------
 
-BAD = b"""id,gold,predicted
-1,A1,A1
+
+def test_a_repeated_id_and_a_stray_label_are_named_with_their_place(here):
+    write("gold.csv", "id,gold\n1,A1\n2,B1\n")
+    write("run.csv", "id,predicted\n1,A1\n2,B1\n2,B2\n1,A1\n")
+    message = refused(here, "run.csv", "--gold-file", "gold.csv", "--id", "id")
+    assert "run.csv: the id '1' occurs 2 times, and 1 more ids occur several times." in message
+    write_rows("a.csv", PAIRS, header=("gold", "predicted"), delimiter=",")
+    write_rows("b.csv", [*PAIRS, ("X9", "A1")], header=("gold", "predicted"), delimiter=",")
+    assert "(row 25 of b.csv of column 'gold')" in refused(here, "a.csv", "b.csv")
+
+
+SKIP = ("--bad-lines", "skip")
+BAD = """id,gold,predicted,text
+1,A1,A1,x
 2,A2
-3,A2,"A2
-4,B1,B\xe9
-5,B1,B1
-5,B1,B2
-5,B1,B1
-,A1,A1
-6,X9,B1
-7,B2,B2,B2
-8,B2,X8
-9,B2,B1
+
+3,A2,B1,"two
+lines, ""here"" too"
+4,B1,B1,x,y,z
+5,B1,B2,x,,
+6,B1
 """
+GOOD = {("A1", "A1"): 1, ("A2", "B1"): 1, ("B1", "B2"): 1}
+SKIPPED = (
+    "3 lines of some.csv were left out, with more or fewer columns than 4: the first is line 3"
+)
 
 
-def test_bad_lines_are_left_out_and_counted():
-    found = report(write("some.csv", BAD), "--lenient", *QUICK)
-    assert filled(found) == {
-        ("A1", "A1"): 2,
-        ("B1", "B1"): 2,
-        ("B1", "B2"): 1,
-        ("B2", "B1"): 1,
-    }
-    note = found["source"]["notes"][-1]
-    for part in (
-        "bytes that are not UTF-8 (1: some.csv:5",
-        "malformed quotes (1: some.csv:4 '3,A2,\"A2')",
-        "wrong number of columns (2, first: some.csv:3 '2,A2')",
-        "label off the scale (2, first: row 6 of column 'gold' 'X9')",
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_bad_lines_are_refused_or_left_out_and_counted(here, end):
+    write("some.csv", BAD.replace("\n", end).encode())
+    message = refused(here, "some.csv", *QUICK)
+    assert "line 3 ('2,A2') has 2 columns, and there should be 4." in message
+    assert "--bad-lines skip" in message
+    found = report("some.csv", *SKIP, *QUICK)
+    assert filled(found) == GOOD
+    assert found["source"]["notes"][0] == f"{SKIPPED} ('2,A2')."
+
+
+def test_the_first_bad_line_may_stand_below_texts_of_several_lines():
+    write("some.csv", BAD.replace("2,A2\n", ""))
+    (note, *_) = report("some.csv", *SKIP, *QUICK)["source"]["notes"]
+    assert "2 lines of some.csv" in note
+    assert "line 6 ('4,B1,B1,x,y,z')" in note
+
+
+def test_packed_files_are_read_without_their_bad_lines(here):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        write(name, gzip.compress(BAD.encode()))
+    found = report("a.csv.gz", "b.csv.gz", *SKIP, *QUICK)
+    assert filled(found) == {cell: 2 * count for cell, count in GOOD.items()}
+    assert [note[:23] for note in found["source"]["notes"][:2]] == [
+        "3 lines of a.csv.gz wer",
+        "3 lines of b.csv.gz wer",
+    ]
+    assert "join by --id" in refused(
+        here, "a.csv.gz", "--gold-file", "b.csv.gz", "--row-order", *SKIP
+    )
+
+
+BEGIN = "id,gold,predicted\n1,A1,A1\n2,A2\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        ('3,A1,"A1\n4,A1,A1\n', "line 4 ('3,A1,\"A1') has a quote that is not closed"),
+        ('3,A1,"A1\n4,A1,A1\n5,A1,"x"y\n', "line 4 ('3,A1,\"A1') has a quote"),
+        ('3,"A1,A1\n4",A1,A1\n5,A1,A1\n', "line 4 ('3,\"A1,A1') has 4 columns"),
+    ],
+)
+def test_a_quote_that_swallows_rows_is_an_error_where_bad_lines_are_left_out(here, rest, problem):
+    message = refused(here, write("some.csv", BEGIN + rest), *SKIP)
+    assert problem in message
+    assert "--bad-lines" not in message
+
+
+def test_rows_that_a_text_of_a_tsv_file_swallowed_are_found_below_bad_lines(here):
+    rows = 'id\tgold\tpredicted\na\tA1\tA1\nb\tA2\nc\t"A2\tA2\nd\t A1"\tA1\n'
+    assert "begins in line 4" in refused(here, write("some.tsv", rows), *SKIP)
+
+
+def test_bad_lines_are_the_same_whatever_the_size_of_the_buffers():
+    lines = [f"{k},A1" if k % 7 == 0 else f"{k},A1,B1" for k in range(5_000)]
+    write("some.csv", "\n".join(["id,gold,predicted", *lines]))
+    for size in (200, 10_000, 1_000_000):
+        with open_sources(FileOptions(bad_lines="skip"), longest_line=size) as reader:
+            (source,) = reader.describe_files(["some.csv"])
+            assert source.count_rows() == sum("B1" in line for line in lines)
+            (note,) = reader.notes
+            assert note.startswith("715 lines of some.csv were left out")
+            assert note.endswith("the first is line 2 ('0,A1').")
+
+
+def test_a_row_that_is_longer_than_any_is_an_error_where_bad_lines_are_left_out():
+    write("some.csv", "id,gold\n1,A1\n" + "x" * 900 + ",A1\n")
+    with (
+        pytest.raises(BadFile, match="more than"),
+        open_sources(FileOptions(bad_lines="skip"), longest_line=200) as reader,
     ):
-        assert part in note
+        reader.describe_files(["some.csv"])
 
 
-def test_the_first_row_of_an_id_counts():
-    write("gold.csv", "id,level\n1,A1\n2,A2\n5,B1\n6,B1\n9,B2\n2,A2\n")
-    write("some.csv", BAD)
-    names = ("--gold", "level", "--predicted", "predicted", "--id", "id", "--scale", "cefr")
-    evaluated = report("some.csv", "--gold-file", "gold.csv", *names, "--lenient", *QUICK)
-    assert filled(evaluated) == {
-        ("A1", "A1"): 1,
-        ("B1", "B1"): 2,
-        ("B2", "B1"): 1,
-    }
-    ran = run("compare", "gold.csv", "some.csv", "gold.csv.copy", *names, "--lenient", *QUICK)
-    assert "There is no file" in ran.err
-    write("other.csv", "id,predicted\n1,A1\n2,A2\n5,A1\n6,B1\n9,B2\n")
-    flags = ("--lenient", "--format", "json", *QUICK)
-    compared = run("compare", "gold.csv", "some.csv", "other.csv", *names, *flags)
-    notes = [evaluated["source"]["notes"][-1], json.loads(compared.out)["source"]["notes"][-1]]
-    assert json.loads(compared.out)["n"] == 4
-    for note in notes:
-        assert "empty id (1: some.csv '')" in note
-        assert "repeated id, same value (2 in 2 files, first: gold.csv '2')" in note
-        assert "repeated id, other value (1: some.csv '5')" in note
+PROBABILITIES = "id,gold,predicted,y,p_A1,p_A2\n" + "".join(
+    f"{k},{label},{label},{k * k % 17},{p},{1 - p}\n"
+    for k, (label, p) in enumerate([("A1", 0.75), ("A2", 0.25)] * 10)
+)
 
 
-def test_systems_side_by_side_leave_out_bad_lines_too():
-    write("some.csv", BAD)
-    flags = ("--gold", "gold", "--systems", "predicted,id", "--scale", "cefr", "--format", "json")
-    refusal = run("compare", "some.csv", *flags)
-    assert refusal.code == 2
-    pairs = "".join(f"{gold},{guess},{gold}\n" for gold, guess in [*PAIRS, ("X9", "A1")])
-    name = write("systems.csv", f"gold,a,b\n{pairs}A1,A1\n")
-    found = run("compare", name, "--systems", "a,b", "--lenient", "--format", "json", *QUICK)
-    result = json.loads(found.out)
-    assert result["n"] == len(PAIRS)
-    assert "wrong number of columns (1: systems.csv:27 'A1,A1')" in result["source"]["notes"][-1]
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate",
+        "evaluate --predicted predicted --probabilities p_",
+        "evaluate --probabilities p_",
+        "evaluate --probabilities p_ --groups id",
+        "evaluate-regression --target y --predicted id",
+        "evaluate-regression --target y --predicted id --residuals p_A1",
+        "compare --systems predicted,id --map map.json",
+        "meta --systems predicted --cases 2",
+        "decode --probabilities p_",
+    ],
+)
+def test_every_command_counts_bad_lines_once(command):
+    write("some.csv", PROBABILITIES + "x,A1\n")
+    write("map.json", json.dumps({str(k): "A1" for k in range(20)}))
+    name, *flags = command.split()
+    scale = [] if name == "evaluate-regression" else ["--gold", "gold", "--scale", "A1,A2"]
+    ran = run(name, "some.csv", *flags, *scale, *SKIP, "--resamples", "100")
+    assert ran.code == 0, ran.err
+    assert " ".join((ran.out + ran.err).split()).count("1 line of some.csv was left out") == 1
 
 
-def test_a_lenient_reading_of_good_files_is_the_strict_one():
+def test_a_reading_that_skips_nothing_is_the_usual_one():
     write_rows("some.csv", PAIRS, header=("gold", "predicted"), delimiter=",")
     write("quoted.csv", 'text,gold,predicted\n"a\nb, ""c""",A1,A2\nx,B1,B1\n')
     for name in ("some.csv", "quoted.csv"):
-        assert report(name, "--lenient", *QUICK) == report(name, *QUICK)
-
-
-def test_lenient_rows_are_not_matched_by_their_order(here):
-    write_rows("gold.csv", PAIRS, header=("gold", "x"), delimiter=",")
-    flags = ("gold.csv", "--gold-file", "gold.csv", "--predicted", "x", "--row-order", "--lenient")
-    assert "join the files by --id" in refused(here, *flags)
+        assert report(name, *SKIP, *QUICK) == report(name, *QUICK)
 
 
 def test_a_size_of_memory_has_a_unit(here):

@@ -188,7 +188,7 @@ def test_columns_and_features_may_have_other_names_and_places(root, tmp_path):
         (("--scale", "low,high"), "is not on the scale low < high"),
         (("--nest",), "unrecognized arguments: --nest. Did you mean --nested? (see ordinate tune"),
         (("--trails=5", "x"), "arguments: --trails=5 x. Did you mean --trials? (see ordinate tune"),
-        (("--lenient",), "unrecognized arguments: --lenient (see ordinate tune --help)"),
+        (("--silent",), "unrecognized arguments: --silent (see ordinate tune --help)"),
         (("--zzz", "-9"), "unrecognized arguments: --zzz -9 (see ordinate tune --help)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

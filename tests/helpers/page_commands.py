@@ -173,7 +173,8 @@ def _write_levels(folder: Path, command: list[str]) -> None:
     table.select("essay", answer=names[1]).write_ndjson(folder / "run_b.jsonl")
     ranges = [f"topic{k},1..6" for k in range(6)]
     (folder / "ranges.csv").write_text("\n".join(["prompt,scale", *ranges, ""]), encoding="utf-8")
-    _write_campaign(folder, table.with_columns(gold=names[0]))
+    header = "none" not in command
+    _write_campaign(folder, table.with_columns(gold=names[0]), header=header)
     _write_databases(folder, table, "essays", "text", duck="duckdb:" in " ".join(command))
 
 
@@ -186,12 +187,12 @@ def _find_levels(command: list[str]) -> tuple:
     ).labels
 
 
-def _write_campaign(folder: Path, table: pl.DataFrame) -> None:
+def _write_campaign(folder: Path, table: pl.DataFrame, *, header: bool) -> None:
     (folder / "runs").mkdir(exist_ok=True)
     columns = {"gold": "gold", "a": "runs/a", "b": "runs/b", "model_c": "runs/c"}
     for column, name in columns.items():
         rows = table.select("topic", "id", label=column)
-        rows.write_csv(folder / f"{name}.tsv", separator="\t")
+        rows.write_csv(folder / f"{name}.tsv", separator="\t", include_header=header)
 
 
 def _write_databases(

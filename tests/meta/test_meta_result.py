@@ -336,21 +336,6 @@ def test_many_systems_are_ranked_instead_of_shown_in_pairs():
     assert "is improved by" in text
 
 
-def test_irregular_lines_are_shown_by_kind_with_their_counts():
-    lacking = {"kind": "id that the run lacks", "line": None}
-    kinds = [
-        {"file": "a.tsv", "kind": "label off the scale", "count": 1234, "line": 7, "example": "x"},
-        {"file": "b.tsv", "count": 2, "example": "y", **lacking},
-        {"file": "c.tsv", "count": 3, "example": "z", **lacking},
-    ]
-    found = evaluate_metrics(panel_with_cases(), "mae", resamples=100, irregular=kinds)
-    assert found.to_dict()["irregular"] == kinds
-    lines = [line.split("  ") for line in str(found).splitlines()]
-    rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
-    assert ["label off the scale", "1,234", "1", "a.tsv:7", "x"] in rows
-    assert ["id that the run lacks", "5", "2", "b.tsv", "y"] in rows
-
-
 def test_a_reference_that_leads_is_called_one_and_the_best_other_is_named(panel):
     found = evaluate_metrics(panel, "mae,bias", "mae", resamples=100)
     text = " ".join(str(found).split())

@@ -15,7 +15,7 @@ OPTIONS = {
     "weights": ("evaluate", "--predicted", "gold", "--weights", "w"),
     "probabilities": ("evaluate", "--probabilities", "p_"),
     "probabilities by group": ("evaluate", "--probabilities", "p_", "--groups", "id"),
-    "lenient": ("evaluate", "--predicted", "gold", "--weights", "w", "--lenient"),
+    "skipping": ("evaluate", "--predicted", "gold", "--weights", "w", "--bad-lines", "skip"),
     "scores": ("evaluate", "--predicted", "y", "--edges", "1070,1140"),
     "decode": ("decode", "--probabilities", "p_", "--metric", "mae"),
     "regression": ("evaluate-regression", "--target", "y", "--predicted", "p", "--weights", "w"),

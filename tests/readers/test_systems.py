@@ -9,7 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
+from ordinate.errors import (
+    BadIds,
+    BadInput,
+    BadScale,
+    BadWeights,
+    MissingLabels,
+    NoItems,
+    OffScale,
+)
 from ordinate.readers.columns import ItemColumns
 from ordinate.readers.systems import count_systems
 from ordinate.scale import Scale
@@ -179,21 +187,21 @@ def test_an_item_of_weight_0_may_hold_anything_and_is_known():
     assert wide(rows, weights="w").panel == in_python(ROWS[:20], weighted=True)
     found = runs(split(rows), weights="w")
     assert found.panel == in_python(ROWS[:20], weighted=True)
-    assert {part["unknown"] for part in found.match_counts.values()} == {0}
 
 
 @pytest.mark.parametrize("n", [150, 5_000])
-def test_runs_that_are_good_are_the_same_where_bad_lines_are_left_out(n):
+def test_bad_lines_of_runs_are_left_out_and_counted_for_each(n):
     rows = items(n)
     paths = split(rows)
-    asked = {"weights": "w", "groups": "writer", "lenient": True}
-    assert runs(paths, **asked).panel == in_python(rows, weighted=True, grouped=True)
-
-
-def test_labels_off_the_scale_are_counted_where_their_items_are():
-    rows = [row | {"a": "X", "w": k % 2} for k, row in enumerate(ROWS[:8])] + ROWS[8:]
-    found = runs(split(rows), "drop", scale="cefr", weights="w", lenient=True)
-    assert "label off the scale (4, first: id e1 of a.csv of column 'predicted'" in found.notes[-1]
+    for name, bad in (("a.csv", "e3\n"), ("b.csv", "e3,A1,A2,A3\nx\n")):
+        header, _, rest = Path(name).read_text().partition("\n")
+        Path(name).write_text(f"{header}\n{bad}{rest}")
+    found = runs(paths, weights="w", groups="writer", bad_lines="skip")
+    assert found.panel == in_python(rows, weighted=True, grouped=True)
+    assert [note.partition(" left out")[0] for note in found.notes[:2]] == [
+        "1 line of a.csv was",
+        "2 lines of b.csv were",
+    ]
 
 
 # --- where it came from --------------------------------------------------------------------------
@@ -214,19 +222,14 @@ def test_columns_that_were_not_named_are_said_once():
 def test_each_run_says_what_matched():
     paths = split(ROWS)
     write("b.csv", [{"id": row["id"], "predicted": row["b"]} for row in ROWS[4:]])
-    with Path("c.csv").open("a") as file:
-        file.write("x1,A1\nx2,C1\nx3,ZZ\n")
     found = runs(paths, "drop")
-    assert found.match_counts == {
-        "a": {"matched": 150, "missing": 0, "unknown": 0},
-        "b": {"matched": 146, "missing": 4, "unknown": 0},
-        "c": {"matched": 150, "missing": 0, "unknown": 3},
-    }
+    whole = {"matched": 150, "missing": 0, "unknown": 0}
+    lacking = {"matched": 146, "missing": 4, "unknown": 0}
+    assert found.match_counts == {"a": whole, "b": lacking, "c": whole}
     assert found.panel == in_python(
         [row | {"b": None} for row in ROWS[:4]] + ROWS[4:], missing="drop"
     )
     assert "b has no row for 4 of 150 items." in found.notes
-    assert "c has 3 rows of unknown items, which are left out." in found.notes
     assert not any(note.startswith("a ") for note in found.notes)
 
 
@@ -291,7 +294,11 @@ def test_an_id_that_occurs_twice_is_named_with_its_file(name):
     paths = split(ROWS)
     with Path(name).open("a") as file:
         file.write("e3,A1" + (",w1,1" if name == "gold.csv" else "") + "\n")
-    with pytest.raises(BadInput, match=rf"^{name}: the id 'e3' occurs 2 times"):
+    with pytest.raises(BadIds, match=rf"^{name}: the id 'e3' occurs 2 times\.$"):
+        runs(paths)
+    with Path(name).open("a") as file:
+        file.write("".join(f"e{k},A1{',w1,1' * (name == 'gold.csv')}\n" for k in (3, 4, 5)))
+    with pytest.raises(BadIds, match="'e3' occurs 3 times, and 2 more ids occur several times"):
         runs(paths)
 
 
@@ -325,10 +332,11 @@ def test_a_system_without_predictions_is_named(missing):
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])
-def test_a_run_of_which_no_id_is_known_is_named(missing):
+def test_ids_that_gold_lacks_are_counted_and_named(missing):
     paths = split(ROWS)
-    write("b.csv", [{"id": f"x{k}", "predicted": "A1"} for k in range(9)])
-    with pytest.raises(MissingLabels, match=r"predictions of b .*: none of its ids is in gold.csv"):
+    with Path("b.csv").open("a") as file:
+        file.write("".join(f"x{k},ZZ\n" for k in range(9)))
+    with pytest.raises(BadInput, match=r"^b.csv: the ids of 9 of its rows are not in gold"):
         runs(paths, missing)
 
 
@@ -344,13 +352,6 @@ def test_a_strange_label_is_named_with_its_place(scale):
         wide(rows, scale=scale)
     with pytest.raises(OffScale, match=r"'B3' \(id e16 of b.csv of column 'predicted'\)"):
         runs(split(rows), scale=scale)
-
-
-def test_a_strange_label_of_an_unknown_id_does_not_matter():
-    paths = split(ROWS)
-    with Path("c.csv").open("a") as file:
-        file.write("x1,ZZ\n")
-    assert runs(paths, scale="cefr").panel == in_python(ROWS)
 
 
 def test_a_column_of_texts_is_refused_at_its_first_row():

@@ -28,7 +28,7 @@ EXAMPLES = """examples:
   ordinate compare results.csv --gold level --systems model_a,model_b,model_c
   ordinate compare gold.csv runs/*.csv --id essay --gold cefr --predicted answer
   ordinate compare results.parquet --gold stars --systems a,b --scale 1..5 --groups writer
-  ordinate compare gold.tsv runs/*.tsv --id topic,id --gold level --predicted level --lenient
+  ordinate compare gold.tsv runs/*.tsv --id topic,id --gold level --predicted level --missing drop
   ordinate compare results.csv --systems a,b,c --average-over topic
   ordinate compare --sql duckdb:///runs.db --query 'select * from essays' --gold level --systems a,b
   ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm

@@ -23,7 +23,6 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
-    choose_missing_policy,
     find_clusters,
     is_read_once,
     list_inputs,
@@ -203,14 +202,12 @@ def _evaluate_labels(
                 options.files,
                 columns,
                 scale,
-                choose_missing_policy(options),
+                options.missing,
                 look_at_items=_find_item_writer(items),
                 watch=watch_files,
             )
         else:
-            found = count_table(
-                table, columns.arguments, scale, choose_missing_policy(options), columns.renamed
-            )
+            found = count_table(table, columns.arguments, scale, options.missing, columns.renamed)
     with show_share("evaluating") as progress:
         return evaluate_data(
             found,
@@ -263,7 +260,7 @@ def _evaluate_scaled_cases(
             options.files,
             ItemColumns(**given, renamed=read_renamed_labels(options)),
             join_scales(scales.values()),
-            choose_missing_policy(options),
+            options.missing,
             check_groups=lambda names: check_case_scales(names, scales),
             watch=watch_files,
         )
@@ -323,7 +320,7 @@ def _evaluate_calibration(
         columns,
         collect_required_parts(selected, bins),
         parse_scale(options),
-        choose_missing_policy(options),
+        options.missing,
         blocks=JACKKNIFE_BLOCKS,
         finish_subgroup=evaluate,
         watch=watch_files,
@@ -407,7 +404,7 @@ def _evaluate_items(
     return evaluate(
         scale=parse_scale(options),
         metrics=metrics,
-        missing=choose_missing_policy(options),
+        missing=options.missing,
         error_attribution=options.error_attribution or (),
         renormalize=getattr(options, "renormalize", False),
         bins=_find_bins(metrics),

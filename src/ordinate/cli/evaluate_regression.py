@@ -361,7 +361,7 @@ class _RegressionRun:
         if self.training is not None:
             given = 0.0 if self.options.normalized else self.training.mean
             constants = {"train_mean": given, **constants}
-        return {"constants": constants, "missing": self.options.missing or "error"}
+        return {"constants": constants, "missing": self.options.missing}
 
     def _build_result(self, found: "RegressionData", source: str) -> "RegressionEvaluation":
         from ordinate.results.regression import evaluate_regression_data
@@ -439,7 +439,7 @@ class _RegressionRun:
         from ordinate.results.report_parts import ReportPart
 
         given = len(items.table)
-        items = items.select_predicted(self.rivals, self.options.missing or "error")
+        items = items.select_predicted(self.rivals, self.options.missing)
         own = items.predicted
         if own in self.rivals:
             raise BadOption(f"--compare-with names other models, and {own!r} is the one evaluated.")

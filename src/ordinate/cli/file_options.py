@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 LABEL_COLUMNS = (
     *("gold", "predicted", "weights", "by", "groups", "second_rater", "probabilities"),
-    *("gold_file", "id", "row_order", "lenient"),
+    *("gold_file", "id", "row_order"),
 )
-SYSTEM_COLUMNS = ("gold", "systems", "predicted", "weights", "groups", "id", "lenient")
+SYSTEM_COLUMNS = ("gold", "systems", "predicted", "weights", "groups", "id")
 OF_FORMATS = (
-    *("row_order", "delimiter", "encoding", "quote", "header", "columns", "hive", "lenient"),
+    *("row_order", "delimiter", "encoding", "quote", "header", "columns", "hive", "bad_lines"),
     *("memory", "decimal", "sheet"),
 )
 OF_FILES = ("gold_file", "id", *OF_FORMATS)  # what has no meaning for a database

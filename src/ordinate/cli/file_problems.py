@@ -8,15 +8,21 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OffScale, OrdinateError
+from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OrdinateError
 from ordinate.readers.duckdb_connection import MEMORY_LIMIT
-from ordinate.readers.file_formats import FileReader, FileSource, TextLayout
-from ordinate.readers.irregular_lines import NO_QUOTES, format_excerpt, list_records
+from ordinate.readers.file_formats import (
+    NO_QUOTES,
+    FileReader,
+    FileSource,
+    format_excerpt,
+    is_regular_row,
+    list_records,
+)
 from ordinate.readers.item_query import build_key_sql, build_label_sql
 
 MOST_FILES_NAMED = 3
 UNITS = {"B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # of memory
-LEAVE_OUT = " To leave out what cannot be used, and count it, pass --lenient."
+LEAVE_OUT = " To leave out such lines, and count them, pass --bad-lines skip."
 
 
 def explain_problem(problem: OrdinateError, reader: FileReader, roles: Sequence[str]) -> str:
@@ -36,9 +42,7 @@ def explain_problem(problem: OrdinateError, reader: FileReader, roles: Sequence[
 def _find_remedy(problem: OrdinateError, reader: FileReader) -> str:
     """Return what is to be added to a message, if anything is."""
     if isinstance(problem, BadIds):
-        return _suggest_key(reader) or _suggest_lenient(reader)
-    if isinstance(problem, OffScale):
-        return _suggest_lenient(reader)
+        return _suggest_key(reader)
     if isinstance(problem, (MissingLabels, NoItems)):
         return _name_sources(str(problem), reader)
     return ""
@@ -50,10 +54,6 @@ def _name_sources(message: str, reader: FileReader) -> str:
     more = ", …" if len(names) > MOST_FILES_NAMED else ""
     told = not names or any(name in message for name in names)
     return "" if told else f" They are from {', '.join(names[:MOST_FILES_NAMED])}{more}."
-
-
-def _suggest_lenient(reader: FileReader) -> str:
-    return LEAVE_OUT if getattr(reader.options, "lenient", None) is False else ""
 
 
 # --- a column that is not there ------------------------------------------------------------------
@@ -116,10 +116,9 @@ def _suggest_key(reader: FileReader) -> str:
     if key is None:
         return ""
     shared = [x for x in sources[0].columns if all(x in source.columns for source in sources)]
+    named = {*reader.options.named} - {getattr(reader.options, "groups", None)}
     for column in shared:
-        if column not in reader.options.named and all(
-            _is_part_of_key(source, column, key) for source in sources
-        ):
+        if column not in named and all(_is_part_of_key(source, column, key) for source in sources):
             return f" With the column {column!r} each row is one item: pass --id {column},{key}."
     return ""
 
@@ -161,8 +160,11 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
     if text is None or "--encoding" in str(problem):
         return str(problem)
     records = list_records(text, quoted=reader.quoted, strict=True)
-    begin, row = next((x for x in records if not _is_regular(x[1], text)), (0, None))
-    fits_without_quotes = all(_is_regular(x, text) for _, x in list_records(text, quoted=False))
+    odd = ((begin, row) for begin, row in records if not is_regular_row(row, text))
+    if reader.options.bad_lines == "skip":
+        odd = (x for x in odd if not _is_skipped(x[1]))
+    begin, row = next(odd, (0, None))
+    fits_without_quotes = all(is_regular_row(x, text) for _, x in list_records(text, quoted=False))
     # Where a text is too long for Python's module, it may be nothing but long.
     is_long = isinstance(row, csv.Error) and "field limit" in str(row) and not fits_without_quotes
     if row is None or is_long or isinstance(row, UnicodeDecodeError):
@@ -170,7 +172,7 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
     state = "has a quote that is not closed, or that has text after it"
     if isinstance(row, list):
         state = f"has {len(row)} columns, and there should be {len(text.names)}"
-    remedy = f" {NO_QUOTES}" if fits_without_quotes else _suggest_lenient(reader)
+    remedy = f" {NO_QUOTES}" if fits_without_quotes else LEAVE_OUT if _is_skipped(row) else ""
     with text.path.open(encoding="utf-8-sig", newline="") as lines:
         excerpt = format_excerpt(next(islice(lines, begin - 1, None)).rstrip("\r\n"))
     return (
@@ -179,5 +181,6 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
     )
 
 
-def _is_regular(row: "list[str] | Exception", text: TextLayout) -> bool:
-    return isinstance(row, list) and len(row) == len(text.names)
+def _is_skipped(row: "list[str] | Exception") -> bool:
+    """Tell whether --bad-lines skip leaves a record of another width out: one without breaks."""
+    return isinstance(row, list) and not any(set("\r\n") & set(cell) for cell in row)

@@ -9,7 +9,7 @@ FILES = "files and databases"  # the group of options that --help-files shows
 EXAMPLES = """examples:
   ordinate evaluate data --hive --by language --memory 500MB
   ordinate evaluate run.tsv --gold-file gold.tsv --header none --columns topic,id,level \\
-    --id topic,id --gold level --predicted level --lenient
+    --id topic,id --gold level --predicted level --bad-lines skip
   ordinate evaluate --sql sqlite:///runs.db --query 'select level, guess from essays' \\
     --gold level --predicted guess
 """

@@ -56,7 +56,7 @@ COMMANDS = {
 
 # Commands that compute on threads of their own, of which each would wait for those of NumPy's BLAS.
 THREADED = {"evaluate", "evaluate-regression", "compare", "power", "verify", "meta"}
-# How like another flag a slip is: --trails is one for --trials, --lenient none for --unit.
+# How like another flag a slip is: --trails is one for --trials, --silent none for --unit.
 SLIP_SIMILARITY = 0.75
 
 

@@ -37,7 +37,8 @@ R = TypeVar("R", bound=Renderable)
 MOST_LISTED = 20  # labels in a sentence
 REPORT_FORMATS = tuple(RENDERERS)
 BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
-TEXT_FILE_OPTIONS = ("delimiter", "encoding", "decimal", "sheet")  # where files are tables
+# Options of files that are tables.
+TEXT_FILE_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "sheet")
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
@@ -104,6 +105,7 @@ def add_missing_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--missing",
         choices=("error", "drop", "worst"),
+        default="error",
         help="policy for what is missing: refuse it, leave the item out, or count the worst "
         "prediction (default: error)",
     )
@@ -117,11 +119,6 @@ def add_missing_rows_option(parser: argparse._ActionsContainer) -> None:
         help="policy for rows with a cell that is empty or no number: refuse them with their "
         "places, or leave them out and count them (default: error)",
     )
-
-
-def choose_missing_policy(options: argparse.Namespace) -> Any:
-    """Return the policy that was asked for; whoever is lenient leaves out what is missing."""
-    return options.missing or ("drop" if getattr(options, "lenient", False) else "error")
 
 
 def add_system_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -436,15 +433,15 @@ def read_systems(
     given["systems"] = tuple(given.get("systems", ()))
     named = ItemColumns(**given, renamed=read_renamed_labels(options))
     scale = parse_scale(options)
-    missing = choose_missing_policy(options)
     with open_rows(options, ("predicted",)) as table:
         if table is None:
             return count_systems(
-                options.files, named, scale, missing, watch=watch_files, admit=admit
+                options.files, named, scale, options.missing, watch=watch_files, admit=admit
             )
         admit(len(named.systems))
         systems = dict(zip(named.systems, named.systems, strict=True))
-        return count_table_systems(table, named.arguments, systems, scale, missing, named.renamed)
+        names, missing = named.arguments, options.missing
+        return count_table_systems(table, names, systems, scale, missing, named.renamed)
 
 
 def read_renamed_labels(options: argparse.Namespace) -> "LabelMap":

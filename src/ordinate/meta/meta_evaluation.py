@@ -1,7 +1,7 @@
 """Meta-evaluation: which metric captures all quality aspects, measured on given systems."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any
@@ -72,7 +72,6 @@ def evaluate_metrics(
     alpha: float = 0.05,
     unanimity: Unanimity = "weak",
     origin: Origin | None = None,
-    irregular: Sequence[Mapping[str, Any]] = (),
     progress: ProgressCallback | None = None,
 ) -> MetaEvaluation:
     """Evaluate metrics by the systems of a panel, whose groups are the test cases.
@@ -117,7 +116,6 @@ def evaluate_metrics(
         only_case=str(panel.group_values[0]) if at_random and panel.group_values else None,
         undefined_references=undefined,
         origin=origin or Origin(),
-        irregular=tuple(irregular),
     )
 
 

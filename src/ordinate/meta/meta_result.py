@@ -1,7 +1,7 @@
 """The result of a meta-evaluation: each metric evaluated, their agreement, who improves on whom."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -160,7 +160,6 @@ class MetaEvaluation(Result):
     only_case: str | None = None  # that all items were of
     undefined_references: float = 0.0  # share of systems and test cases without a reference
     origin: Origin = field(default_factory=Origin)
-    irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
 
     @property
     def has_pairs(self) -> bool:
@@ -223,7 +222,6 @@ class MetaEvaluation(Result):
                     self.panel.systems, self.unanimous_improvement.tolist(), strict=True
                 )
             },
-            "irregular": [dict(one) for one in self.irregular],
             "notes": collect_notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }

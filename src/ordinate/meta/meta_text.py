@@ -2,8 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,7 +35,6 @@ def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
         (
             *(_build_pair_grids(result) if result.has_pairs else []),
             *_build_value_grids(result),
-            *_build_irregularity_grid(result),
         ),
         verdict=state_conclusion(result),
         notes=(
@@ -313,23 +311,6 @@ def _format_averages(
 ) -> list[Cell]:
     averages = evaluation.average_systems(result.settings.level)[:most]
     return [format_with_interval(average.estimate) for average in averages]
-
-
-def _build_irregularity_grid(result: "MetaEvaluation") -> list[Grid]:
-    """Return irregular lines by their type, with the first example; JSON has them by file."""
-    by_type: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for one in result.irregular:
-        by_type[str(one["kind"])].append(one)
-    if not by_type:
-        return []
-    header = ("irregular", "lines or ids", "files", "first in", "example")
-    rows: list[tuple[Cell, ...]] = []
-    for type_name, lines in by_type.items():
-        total, first = sum(one["count"] for one in lines), lines[0]
-        line = "" if first["line"] is None else f":{first['line']}"
-        place = f"{first['file']}{line}"
-        rows.append((type_name, f"{total:,}", f"{len(lines):,}", place, str(first["example"])))
-    return [Grid("Irregular lines, which JSON has by file", header, tuple(rows))]
 
 
 # --- words ---------------------------------------------------------------------------------------

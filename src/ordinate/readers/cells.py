@@ -102,7 +102,7 @@ class CountedCells:
         return scale, levels
 
     def _check_labels(self, scale: Scale) -> None:
-        """Refuse the labels of all sides that are not on the scale, unless they are left out."""
+        """Refuse the labels of all sides that are not on the scale."""
         counts: Counter[Any] = Counter()
         places: list[Row] = []
         for side, found in self.sides.items():
@@ -113,9 +113,8 @@ class CountedCells:
             items = np.bincount(found.codes, self.sums.items, len(found.values)).astype(int)
             by_label = dict(zip(found.values, items.tolist(), strict=True))
             place, first = self.places.find_label(side, unknown, title)
-            if not spelling.leave_out(unknown, place, first, sum(by_label[x] for x in unknown)):
-                counts.update({spelling.rename_label(x): by_label[x] for x in unknown})
-                places.append((place, spelling.rename_label(first)))
+            counts.update({spelling.rename_label(x): by_label[x] for x in unknown})
+            places.append((place, spelling.rename_label(first)))
         if places:
             place, first = places[0]
             way = f"{suggest_label_map()}{suggest_decimal(first)}"

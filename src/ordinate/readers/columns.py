@@ -37,9 +37,6 @@ TidyLabels = Annotated[
         "take labels with blanks around them, in any case and Unicode form (NFKC)", default="no"
     ),
 ]
-Lenient = Annotated[
-    bool, Setting("leave out what cannot be used, and count it; missing levels are dropped")
-]
 ROLES = {  # what columns of items are called, by the arguments that name them
     "gold": "gold",
     "target": "gold",
@@ -92,6 +89,14 @@ class FileOptions:
     hive: Annotated[
         bool, Setting("folders named column=value are columns of the files in them")
     ] = False
+    bad_lines: Annotated[
+        Literal["error", "skip"] | None,
+        Setting(
+            "lines of text files with more or fewer columns: refuse them, or leave them out and "
+            "count them",
+            default="error",
+        ),
+    ] = None
     memory: Annotated[
         str | None,
         Setting(
@@ -174,7 +179,6 @@ class ItemColumns(FileOptions):
     ] = None
     id: Id = None
     row_order: Annotated[bool, Setting("match gold and predictions by their row order")] = False
-    lenient: Lenient = False
     renormalize: Annotated[
         bool, Setting("accept probabilities whose sum is 1 but for rounding to two decimals")
     ] = False

@@ -37,12 +37,12 @@ def count_files(
     with open_sources(columns, watch) as reader:
         planner = QueryPlanner(reader, *reader.describe_sides(columns.gold_file, paths), columns)
         found = planner.build_items()
-        spelling = LabelSpelling(columns.renamed, reader.left_out)
+        spelling = LabelSpelling(columns.renamed)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
         check_groups(reading.cells.clusters.values)
         data = reading.read(scale, missing)
         look_at_items(found, reading, data.matrix.scale)
-    notes = (*planner.notes, *data.notes, *reader.describe_left_out())
+    notes = (*planner.notes, *data.notes)
     return replace(data, files=tuple(x.name for x in reader.sources), notes=notes)
 
 

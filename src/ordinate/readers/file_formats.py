@@ -16,12 +16,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import NO_ROOM, BadFile, BadInput, hide_password, shorten, suggest_names
+from ordinate.errors import (
+    NO_ROOM,
+    BadFile,
+    BadInput,
+    hide_password,
+    replace_control_characters,
+    shorten,
+    suggest_names,
+)
 from ordinate.readers.column_names import refuse_duplicate_columns
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
@@ -29,6 +37,7 @@ from ordinate.readers.duckdb_connection import (
     LONGEST_LINE,
     Connection,
     connect,
+    extract_reason,
     limit_memory,
     quote_identifier,
     quote_literal,
@@ -37,10 +46,6 @@ from ordinate.readers.duckdb_connection import (
 )
 from ordinate.readers.number_spelling import build_number_sql
 
-if TYPE_CHECKING:
-    from ordinate.readers.irregular_lines import Irregularity
-
-Reader = TypeVar("Reader", bound="FileReader")
 Watch = Callable[["FileReader"], AbstractContextManager[None]]  # such as a bar of progress
 NamedFile = tuple[str, Path]  # what people call a file, and where it is
 FORMATS_BY_SUFFIX = {
@@ -61,6 +66,8 @@ UNPACKED_BYTES, UNPACKED_RATIO = 1 << 30, 200
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
+LONGEST_EXCERPT = 60  # characters of a line that is shown
+NO_QUOTES = "The quotes of this file are characters like others, it seems: pass --quote none."
 FIRST_ROWS = 20  # of a text file, by which a header is told from a row
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
@@ -102,36 +109,21 @@ class TextLayout:
     names: list[str] = field(default_factory=list)  # of its columns
 
 
+@contextmanager
 def open_sources(
     options: FileOptions | None = None, watch: Watch = lambda _: nullcontext(), **limits: int
-) -> "AbstractContextManager[FileReader]":
+) -> "Iterator[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
-    if not getattr(options, "lenient", False):
-        return open_reader(FileReader, options or FileOptions(), watch, **limits)
-    from ordinate.readers.irregular_lines import LineReader  # noqa: PLC0415 - it is rare
-
-    return open_reader(LineReader, options or FileOptions(), watch, **limits)
-
-
-@contextmanager
-def open_reader(
-    reader_type: "type[Reader]", options: FileOptions, watch: Watch, **limits: int
-) -> "Iterator[Reader]":
-    """Give a reader of files of a type."""
+    options = options or FileOptions()
     with connect() as connection, tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
         limit_memory(connection, options.memory, Path(folder))
-        reader = reader_type(connection, Path(folder), options, **limits)
+        reader = FileReader(connection, Path(folder), options, **limits)
         with watch(reader):
             yield reader
 
 
 class FileReader:
-    """Finds files, recognises them, and says how to read them.
-
-    Where bad lines are left out, `left_out` counts them.
-    """
-
-    left_out: "list[Irregularity] | None" = None
+    """Finds files, recognises them, and says how to read them; `notes` say what was left out."""
 
     def __init__(
         self,
@@ -149,6 +141,7 @@ class FileReader:
         self.paths: list[Path] = []  # of the files that were found
         self.sources: list[FileSource] = []
         self.texts: dict[str, TextLayout] = {}  # by what people call them
+        self.notes: list[str] = []
 
     def describe_files(self, paths: list[str]) -> list[FileSource]:
         """Return the files of names, patterns, and '-' for standard input, each described."""
@@ -167,14 +160,6 @@ class FileReader:
         found = [file for text in paths for file in self.find_files(text)]
         refuse_duplicate_files(found, reason)
         return found
-
-    def describe_left_out(self) -> tuple[str, ...]:
-        """Return a note on what was left out, if anything was."""
-        if not self.left_out:
-            return ()
-        from ordinate.readers.irregular_lines import list_irregularities  # noqa: PLC0415 - rare
-
-        return (f"Left out: {'; '.join(list_irregularities(self.left_out))}.",)
 
     # --- finding -----------------------------------------------------------------------------
 
@@ -366,14 +351,62 @@ class FileReader:
         rows_are_lines, ends = _scan_lines(path, self.longest_line, quoted=self.quoted)
         if len(ends) > 1:
             return self.describe_delimited(name, self._unify_line_ends(path), delimiter)
-        sql = f"{sql}{'' if rows_are_lines else self._choose_threads(name, path, sql)})"
         columns = {column: f"c{k}" for k, column in enumerate(text.names)}
+        if self.options.bad_lines == "skip":
+            sql = self._skip_bad_lines(name, text, sql, rows_are_lines=rows_are_lines)
+        else:
+            sql = f"{sql}{'' if rows_are_lines else self._choose_threads(name, path, sql)})"
         source = FileSource(self.connection, name, sql, columns)
         if not rows_are_lines and self.options.quote is None:
-            from ordinate.readers.irregular_lines import refuse_stray_quotes  # noqa: PLC0415 - rare
-
-            refuse_stray_quotes(self, source, text)
+            self._refuse_stray_quotes(source, text)
         return source
+
+    def _skip_bad_lines(
+        self, name: str, text: TextLayout, sql: str, *, rows_are_lines: bool
+    ) -> str:
+        """Return a table of the good rows, read once, and note how many lines were left out.
+
+        One reader alone numbers the lines rightly. It forgets a last row whose quote is not
+        closed, which a lax reader counts.
+        """
+        table = f"rows_{len(self.sources)}"
+        alone = f"FROM {sql}, parallel=false, store_rejects=true"
+        read_rows(self.connection, f"CREATE OR REPLACE TEMP TABLE {table} AS {alone})", name)
+        bad, line, excerpt = self._count_bad_lines(name)
+        if not rows_are_lines:
+            (strict,) = read_rows(self.connection, f"SELECT count(*) FROM {table}", name)[0]
+            every = f"SELECT count(*) {alone}, strict_mode=false)"
+            (lax,) = read_rows(self.connection, every, name)[0]
+            if strict + bad != lax + self._count_bad_lines(name)[0]:
+                raise BadFile(f"{name} cannot be read: a quote is not closed.", name)
+            records = list_records(text, quoted=True) if bad else ()
+            lists = (x for x in records if isinstance(x[1], list))  # not one that csv cannot read
+            line = next((begin for begin, row in lists if not is_regular_row(row, text)), line)
+        if bad:
+            lines, were = ("line", "was") if bad == 1 else ("lines", "were")
+            self.notes.append(
+                f"{bad:,} {lines} of {name} {were} left out, with more or fewer columns than "
+                f"{len(text.names)}: the first is line {line} ('{format_excerpt(excerpt)}')."
+            )
+        return table
+
+    def _count_bad_lines(self, name: str) -> tuple[int, int, str]:
+        """Return how many lines have more or fewer columns, and the first of them.
+
+        What else is wrong is an error, and so is such a record of several lines: its quotes may
+        have swallowed rows.
+        """
+        several = "regexp_matches(csv_line, '[^\\r\\n][\\r\\n]+[^\\r\\n]')"
+        wrong = f"{several} OR error_type NOT IN ('MISSING COLUMNS', 'TOO MANY COLUMNS')"
+        query = (
+            "SELECT count(DISTINCT line), min(line), min_by(csv_line, line), "
+            f"min_by(error_message, line) FILTER ({wrong}) FROM reject_errors"
+        )
+        ((count, line, text, problem),) = read_rows(self.connection, query, name)
+        self.connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+        if problem is not None:
+            raise BadFile(f"{name} cannot be read: {extract_reason(problem)}", name)
+        return count, line, (text or "").strip("\r\n")
 
     def name_columns(self, name: str, text: TextLayout) -> TextLayout:
         """Return a text file with the names of its columns: those given, or its first row."""
@@ -406,6 +439,29 @@ class FileReader:
             raise BadFile(f"{name} cannot be read: a quote is not closed.", name)
         return alone
 
+    def _refuse_stray_quotes(self, source: FileSource, text: TextLayout) -> None:
+        """Refuse a file whose quotes hold whole rows: a quote began one text, another ended it.
+
+        Such a text has as many tabs as the rows in it. With other delimiters that may be by chance.
+        """
+        if text.delimiter != "\t" or len(text.names) < 2:
+            return
+        tabs = len(text.names) - 1
+        swallowed = " OR ".join(
+            f"(contains({sql}, chr(10)) AND {_count_sql(sql, 9)} = {tabs} * {_count_sql(sql, 10)})"
+            for sql in source.columns.values()
+        )
+        for (row,) in source.read("row_number() OVER ()", f"QUALIFY {swallowed} LIMIT 1"):
+            header = 0 if self.options.columns else 1
+            records = list_records(text, quoted=True)
+            good = (begin for begin, cells in records if is_regular_row(cells, text))
+            *_, line = islice(good, row + header)
+            raise BadFile(
+                f"{source.name}: the record that begins in line {line} has a text in quotes that "
+                f"holds whole rows. {NO_QUOTES} If they are right, pass --quote double.",
+                source.name,
+            )
+
 
 # --- text files ----------------------------------------------------------------------------------
 
@@ -436,6 +492,45 @@ def read_cells(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bo
     """Return a reader of the rows of a text."""
     quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=strict)  # type: ignore[arg-type] # one of two
+
+
+def list_records(
+    text: TextLayout, *, quoted: bool, strict: bool = False
+) -> Iterator[tuple[int, list[str] | Exception]]:
+    """Yield the records of a text, up to one that cannot be read, and the lines where they begin.
+
+    Nothing stands in an empty line.
+    """
+    begin = 1
+    with text.path.open(encoding="utf-8-sig", newline="") as lines:
+        rows = read_cells(lines, text.delimiter, quoted=quoted, strict=strict)
+        try:
+            for row in rows:
+                if row:
+                    yield begin, row
+                begin = rows.line_num + 1
+        except (csv.Error, UnicodeDecodeError) as problem:
+            yield begin, problem
+
+
+def is_regular_row(row: list[str] | Exception, text: TextLayout) -> bool:
+    """Tell whether a record could be read, and has all columns, and nothing in further ones."""
+    width = len(text.names)
+    return isinstance(row, list) and len(row) >= width and not any(row[width:])
+
+
+def format_excerpt(text: str) -> str:
+    r"""Return a line as a report shows it, with its tabs.
+
+    >>> print(format_excerpt("T1\tid 7\tB1"))
+    T1\tid 7\tB1
+    """
+    line = replace_control_characters(text[: LONGEST_EXCERPT + 1].replace("\t", "\\t"))
+    return line if len(line) <= LONGEST_EXCERPT else line[: LONGEST_EXCERPT - 1] + "…"
+
+
+def _count_sql(text: str, character: int) -> str:
+    return f"(length({text}) - length(replace({text}, chr({character}), '')))"
 
 
 def _scan_lines(path: Path, longest_line: int, *, quoted: bool) -> tuple[bool, set[str]]:

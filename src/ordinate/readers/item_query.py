@@ -107,12 +107,12 @@ class QueryPlanner:
         self.reader, self.columns = reader, columns
         if (columns.id or columns.row_order) and not gold_files:
             raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
-        if columns.row_order and reader.left_out is not None:
-            raise BadInput("--lenient leaves rows out, so join the files by --id, not --row-order.")
+        if columns.row_order and columns.bad_lines == "skip":
+            raise BadInput("--bad-lines skip leaves rows out: join by --id, not by --row-order.")
         if columns.id and columns.row_order:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
-        self.notes: list[str] = []
+        self.notes = [*reader.notes]
         self.gold, self.predicted = (
             find_column(
                 *(role, getattr(columns, role), side[0], self.notes),
@@ -173,8 +173,8 @@ class QueryPlanner:
     def _join_by_id(self) -> ItemQuery:
         left, right, extras = self._build_sides_sql()
         names = [", ".join(x.name for x in side) for side in (self.gold_files, self.files)]
-        left = require_ids(self.reader, left, GOLD, names[0], self._id_column)
-        right = require_ids(self.reader, right, PREDICTED, names[1], self._id_column)
+        for side, name in zip((left, right), names, strict=True):
+            require_ids(self.reader.connection, side, name, self._id_column)
         return ItemQuery(
             "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
@@ -275,24 +275,17 @@ def build_key_sql(source: FileSource, column: str) -> str:
     return f"({' || chr(44) || '.join(part.format(sql) for sql in parts)})"
 
 
-def require_ids(reader: FileReader, rows: str, label: str, name: str, column: str) -> str:
-    """Return SQL for the rows of a query, each of which has an id of its own.
-
-    Rows without one, and repeated ids, are an error; or they are left out, and counted.
-    """
-    if reader.left_out is not None:
-        from ordinate.readers.irregular_lines import keep_first_ids  # noqa: PLC0415 - it is rare
-
-        return keep_first_ids(reader.connection, rows, label, name, reader.left_out)
+def require_ids(connection: Connection, rows: str, name: str, column: str) -> None:
+    """Refuse rows of a query without an id, or with that of another row."""
     query = (
-        f"SELECT id, count(*) FROM ({rows}) GROUP BY id "
+        f"SELECT id, count(*), count(*) OVER () - 1 FROM ({rows}) GROUP BY id "
         "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
     )
-    for found, times in read_rows(reader.connection, query, name):
+    for found, times, others in read_rows(connection, query, name):
         if found is None:
             raise BadIds(f"{name}: {times:,} rows have no id in column {column!r}.")
-        raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times.")
-    return rows
+        more = f", and {others:,} more ids occur several times" if others else ""
+        raise BadIds(f"{name}: the id {shorten(found)} occurs {times:,} times{more}.")
 
 
 def make_names_distinct(*names: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,9 @@ from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset
 from ordinate.scale.label_maps import LabelMap
-from ordinate.scale.labels import is_missing, normalize_label
+from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from ordinate.summaries.tabulation import ROWS_SHOWN
-
-if TYPE_CHECKING:
-    from ordinate.readers.irregular_lines import Irregularity
 
 MOST_LABELS = 500  # looked for in one query
 
@@ -37,33 +34,18 @@ MOST_LABELS = 500  # looked for in one query
 class LabelSpelling:
     """From labels to levels, by the names that labels get first.
 
-    `left_out` counts labels that are off the scale, which are an error without it. Scores are cut
-    into the levels of a scale of their own, `levels`.
+    Scores are cut into the levels of a scale of their own, `levels`.
     """
 
     def __init__(
-        self,
-        renamed: Mapping[str, str | None] | None = None,
-        left_out: "list[Irregularity] | None" = None,
-        levels: Scale | None = None,
+        self, renamed: Mapping[str, str | None] | None = None, levels: Scale | None = None
     ) -> None:
         self.renamed = renamed if isinstance(renamed, LabelMap) else LabelMap(renamed)
-        self.left_out, self.levels = left_out, levels
-        self.off_scale: set[str] = set()  # labels that are left out
-
-    def leave_out(self, labels: Iterable[Any], place: str, example: Any, count: int) -> bool:
-        """Take labels for missing ones, if such are left out, and count them."""
-        if self.left_out is None:
-            return False
-        from ordinate.readers.irregular_lines import count_off_scale_labels  # noqa: PLC0415 - rare
-
-        self.off_scale.update(map(normalize_label, labels))
-        count_off_scale_labels(self.left_out, place, example, count)
-        return True
+        self.levels = levels
 
     def rename_label(self, label: Any) -> Any:
         """Return the label under its new name, where it has one."""
-        if label is None or normalize_label(label) in self.off_scale:
+        if label is None:
             return None
         label = self.renamed.rename(label)
         return label if self.levels is None else self.renamed.cut(label, self.levels)
@@ -72,7 +54,7 @@ class LabelSpelling:
         """Return the spelling of predictions, whose scores are cut where there are edges."""
         if not self.renamed.edges:
             return self
-        return LabelSpelling(self.renamed, self.left_out, scale)
+        return LabelSpelling(self.renamed, scale)
 
     def find_scale(self, declared: Scale | None, labels: Iterable[Any], notes: list[str]) -> Scale:
         """Return the declared scale, or the one preset that fits, with a note."""
@@ -90,8 +72,7 @@ class LabelSpelling:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
         strange = {x for x in known if encode_label(scale, self.rename_label(x)) > len(scale)}
-        left_out = {x for x in known if normalize_label(x) in self.off_scale}
-        return sorted(strange | left_out, key=str)
+        return sorted(strange, key=str)
 
     def encode_labels(self, scale: Scale, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -61,20 +60,12 @@ class PanelReader:
         self.systems = tuple(systems or tuple(sides.values())[1:])
         self.cells = CountedCells(items, {**sides, **others}, self.sides, spelling, "compare")
 
-    def read(
-        self,
-        scale: Scale | None,
-        missing: MissingPolicy,
-        explain: Mapping[str, str] = MappingProxyType({}),
-    ) -> Panel:
-        """Find the scale, and apply the policy for missing labels.
-
-        `explain` says why a system predicts nothing, where that is known.
-        """
+    def read(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
+        """Find the scale, and apply the policy for missing labels."""
         cells = self.cells
         scale, levels = cells.encode(scale)
         rows = np.stack([levels[side] for side in self.sides], axis=1).astype(np.int16)
-        self._refuse_silent_systems(rows == len(scale), missing, explain)
+        self._refuse_silent_systems(rows == len(scale), missing)
         cells.refuse_missing_clusters(missing)
         rows[cells.alone, 0] = len(scale)  # which leaves the item out
         groups = None
@@ -91,14 +82,11 @@ class PanelReader:
             lambda k: cells.find_missing_labels(self.sides[k]),
         )
 
-    def _refuse_silent_systems(
-        self, lacking: NDArray[Any], missing: MissingPolicy, explain: Mapping[str, str]
-    ) -> None:
+    def _refuse_silent_systems(self, lacking: NDArray[Any], missing: MissingPolicy) -> None:
         for k, name in enumerate(self.systems, start=1):
             if missing != "worst" and bool(lacking[:, k].all()):
                 raise MissingLabels(
-                    f"All {int(self.cells.sums.items.sum()):,} predictions of {name} are missing"
-                    f"{explain.get(name, '')}. "
+                    f"All {int(self.cells.sums.items.sum()):,} predictions of {name} are missing. "
                     + word_advice(
                         "Leave this system out, or count its items as wrong with {missing}.",
                         missing="worst",

@@ -84,7 +84,7 @@ def count_probabilities(
         gold_only = [_drop_columns(source, found) for source in gold_files]
         planner = QueryPlanner(reader, gold_only, files, named_columns, numbers)
         weight = {} if columns.weights is None else {WEIGHT: columns.weights}
-        spelling = LabelSpelling(columns.renamed, reader.left_out)
+        spelling = LabelSpelling(columns.renamed)
         sides = {GOLD: planner.gold}
         if columns.predicted is not None:
             sides[PREDICTED] = columns.predicted
@@ -110,7 +110,7 @@ def count_probabilities(
                 by[name] = finish_subgroup(part)
     names = tuple(source.name for source in reader.sources)
     in_order = tuple(found[k] for k in order if k != NO_COLUMN)
-    notes = (*planner.notes, *cells.notes, *reader.describe_left_out())
+    notes = (*planner.notes, *cells.notes)
     origin = (planner.gold, in_order, names, notes, cells.match_counts)
     return ReliabilityData(summary, by, agreement, *origin)
 

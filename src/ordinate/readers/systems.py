@@ -46,6 +46,7 @@ def count_systems(
         if columns.systems or runs:
             admit(len(columns.systems) or runs)
         sources = [reader.describe_file(name, path) for name, path in files]
+        notes += reader.notes
         systems: tuple[str, ...] = ()
         counts: dict[str, dict[str, int]] = {}
         if columns.systems:
@@ -53,17 +54,15 @@ def count_systems(
         else:
             join = _RunJoin(reader, sources, columns, notes)
             items, sides, systems, counts = join.join(), join.sides, join.systems, join.match_counts
-        unknown = [name for name, n in counts.items() if not n["matched"]]
-        silence = dict.fromkeys(unknown, f": none of its ids is in {items.name}")
-        spelling = LabelSpelling(columns.renamed, reader.left_out)
+        spelling = LabelSpelling(columns.renamed)
         reading = PanelReader(items, sides, find_others(columns), spelling, systems)
-        panel = reading.read(scale, missing, silence)
+        panel = reading.read(scale, missing)
     return PanelData(
         panel,
         sides[GOLD],
         files=tuple(source.name for source in sources),
         match_counts=counts or None,
-        notes=(*notes, *reading.cells.notes, *reader.describe_left_out()),
+        notes=(*notes, *reading.cells.notes),
     )
 
 
@@ -123,8 +122,8 @@ class _RunJoin:
         """Return the items of gold, with the labels of all runs."""
         self.notes.append(f"The gold levels are those of {self.gold.name}, the first file.")
         further = [ROW_NUMBER_SQL, "true AS in_gold", "true AS in_predicted"]
-        rows = self._check_rows(self.gold, self.sides | self.others, GOLD, *further)
-        self._store("gold_items", f"SELECT * FROM ({rows}) ORDER BY nth", self.gold)
+        self._store_rows(self.gold, self.sides | self.others, GOLD, *further)
+        self._store("gold_items", "SELECT * FROM given_rows ORDER BY nth", self.gold)
         self.systems = name_runs([run.name for run in self.runs])
         self.match_counts = {
             name: self._add_run(f"s{k}", name, run)
@@ -139,37 +138,39 @@ class _RunJoin:
     def _add_run(self, role: str, name: str, run: FileSource) -> dict[str, int]:
         """Keep the labels of a run in the order of gold, and count the items that it has."""
         self.sides[role] = find_column("predicted", self.columns.predicted, run, self.notes)
-        rows = self._check_rows(run, {role: self.sides[role]}, role)
-        labels = f"SELECT {role} FROM gold_items LEFT JOIN ({rows}) USING (id) ORDER BY nth"
+        self._store_rows(run, {role: self.sides[role]}, role)
+        labels = f"SELECT {role} FROM gold_items LEFT JOIN given_rows USING (id) ORDER BY nth"
         self._store(role, labels, run)
-        counts = self._count_matches(rows, run)
+        counts = self._count_matches(run)
         n = counts["matched"] + counts["missing"]
         if counts["missing"]:
             self.notes.append(f"{name} has no row for {counts['missing']:,} of {n:,} items.")
-        if counts["unknown"]:
-            self.notes.append(
-                f"{name} has {counts['unknown']:,} rows of unknown items, which are left out."
-            )
         return counts
 
-    def _check_rows(
+    def _store_rows(
         self, source: FileSource, columns: dict[str, str], label: str, *further: str
-    ) -> str:
-        """Return SQL for the rows of a file, each of which has an id of its own."""
+    ) -> None:
+        """Keep the rows of a file in the engine, each of which has an id of its own."""
         key = f"{build_key_sql(source, self.id)} AS id"
         rows = select_columns(source, columns, key, *further, labels={label, CLUSTER})
         self._store("given_rows", rows, source)
-        return require_ids(self.reader, "FROM given_rows", label, source.name, self.id)
+        require_ids(self.reader.connection, "FROM given_rows", source.name, self.id)
 
-    def _count_matches(self, rows: str, run: FileSource) -> dict[str, int]:
-        """Return how many items of gold a run has and lacks, and how many it has besides."""
+    def _count_matches(self, run: FileSource) -> dict[str, int]:
+        """Return how many items of gold a run has and lacks; others are refused."""
         given = "true" if self.columns.weights is None else f"{WEIGHT_SQL} > 0"
         query = (
             f"SELECT count(*) FILTER (given AND b.id IS NOT NULL), "
-            "count(*) FILTER (given AND b.id IS NULL), count(*) FILTER (a.id IS NULL) "
-            f"FROM (SELECT id, {given} AS given FROM gold_items) a FULL JOIN ({rows}) b USING (id)"
+            "count(*) FILTER (given AND b.id IS NULL), count(*) FILTER (a.id IS NULL), "
+            f"min(b.id) FILTER (a.id IS NULL) FROM (SELECT id, {given} AS given FROM gold_items) a "
+            "FULL JOIN given_rows b USING (id)"
         )
-        (counts,) = read_rows(self.reader.connection, query, run.name)
+        ((*counts, unknown),) = read_rows(self.reader.connection, query, run.name)
+        if unknown is not None and sum(counts[:2]):  # no items at all are another error
+            raise BadInput(
+                f"{run.name}: the ids of {counts[-1]:,} of its rows are not in {self.gold.name}, "
+                f"such as {shorten(unknown)}. Remove these rows, or add their gold levels."
+            )
         return dict(zip(MATCH_COUNTS, counts, strict=True))
 
     def _store(self, table: str, rows: str, source: FileSource) -> None:

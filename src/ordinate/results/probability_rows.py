@@ -63,6 +63,7 @@ def read_probability_rows(
     notes: list[str] = []
     with open_sources(columns, watch) as reader:
         sources = [_describe_single_file(reader, x) for x in (path, fit) if x is not None]
+        notes += reader.notes
         needed = (columns.gold is not None and fit is None, True)
         gold = [
             _find_gold(source, columns.gold, notes, needed=must)
@@ -153,6 +154,7 @@ def read_probability_items(
     notes: list[str] = []
     with open_sources(columns, watch) as reader:
         sources = reader.describe_files(paths)
+        notes += reader.notes
         gold = find_column("gold", columns.gold, sources[0], notes)
         named = expand_columns(columns.probabilities, sources[0], scale)
         roles = {"by": columns.by, "groups": columns.groups, "second_rater": columns.second_rater}
@@ -160,7 +162,6 @@ def read_probability_items(
         weights = [columns.weights] if columns.weights else []
         table = read_sources(sources, weights, list(labels.values()))
         rows = _read_numbers(sources, named)
-        notes += reader.describe_left_out()
     arguments: dict[str, Any] = {
         **{role: table.labels[name] for role, name in labels.items()},
         "probabilities": rows,

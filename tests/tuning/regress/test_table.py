@@ -87,6 +87,16 @@ def test_a_column_of_texts_is_left_out_and_named(tmp_path):
         read_table(path, "y", features=["a", "colour"])
 
 
+def test_bad_lines_are_left_out_and_counted(tmp_path):
+    path = written(tmp_path, [*lines(), "1,2", "1,2,3,4"])
+    table = read_table(path, "y", bad_lines="skip")
+    assert len(table) == 60
+    assert table.notes[0].startswith(f"2 lines of {path} were left out")
+    assert "first is line 62 ('1,2')" in table.notes[0]
+    rows = read_new_rows(path, ["a", "b"], "y", bad_lines="skip")
+    assert (len(rows.features), rows.notes) == (60, table.notes[:1])
+
+
 def test_a_column_of_a_few_numbers_is_not_said_to_hold_none(tmp_path):
     rows = [f"{row},{k if k % 3 == 0 else 'nd'}" for k, row in enumerate(lines())]
     table = read_table(written(tmp_path, rows, "a,b,y,c"), "y")

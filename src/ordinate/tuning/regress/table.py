@@ -142,7 +142,7 @@ def read_table(
         "they hold no numbers": found.texts,
         "fewer than half of their cells are numbers": found.few,
     }
-    notes = [
+    notes = reader.notes + [
         f"Left out, for {why}: {_format_names(some, MOST_NAMES)}."
         for why, some in left_out.items()
         if some
@@ -208,7 +208,7 @@ def read_new_rows(
         targets = [target] if target in source.columns and target not in ids else []
         further = read_sources([source], targets, ids)
     kept = further.labels | {name: np.asarray(further[name]) for name in targets}
-    notes = (found.dropped,) if found.dropped else ()
+    notes = (*reader.notes, *([found.dropped] if found.dropped else []))
     rows = {name: column[found.rows - 1] for name, column in kept.items()}
     return NewRows(found.matrix, found.rows, rows, notes)
 

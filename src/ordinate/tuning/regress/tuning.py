@@ -62,6 +62,7 @@ def tune_regression(
     split: Split | None = None,
     settings: Settings | None = None,
     decimal: Literal[",", "."] | None = None,
+    bad_lines: Literal["error", "skip"] | None = None,
     sheet: str | None = None,
     progress: ProgressCallback | None = None,
     **options: Any,
@@ -69,8 +70,9 @@ def tune_regression(
     """Find the best regression model of a table: a file, a data frame, or a `Table`.
 
     `target` is the column to predict; rows with a missing number are refused, or dropped where
-    `missing` says so; a text file may have numbers with a `decimal` comma, and a spreadsheet has a
-    `sheet`. `options` are the settings of `ordinate.tuning.regress.Settings`.
+    `missing` says so; a text file may have numbers with a `decimal` comma, and `bad_lines` with
+    more or fewer columns, to "skip"; a spreadsheet has a `sheet`. `options` are the settings of
+    `ordinate.tuning.regress.Settings`.
     Models and results are saved in `folder`; without one, in a temporary folder, `result.folder`,
     that goes with the result.
 
@@ -83,7 +85,8 @@ def tune_regression(
     """
     chosen = Settings.of(settings, options)
     named: dict[str, Any] = {"features": features, "group_column": group_column}
-    table = load_table(data, target, **named, missing=missing, decimal=decimal, sheet=sheet)
+    files = {"decimal": decimal, "bad_lines": bad_lines, "sheet": sheet}
+    table = load_table(data, target, **named, missing=missing, **files)
     with keep_or_make_folder(folder) as (root, keep):
         result = tune_table(table, root, chosen, split=split, unit=unit, progress=progress)
         return keep(result)
