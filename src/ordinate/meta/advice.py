@@ -9,6 +9,7 @@ import csv
 import io
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,8 +23,9 @@ from ordinate.meta.property_verdicts import NO_PROOF
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.known_properties import VERDICT_NAMES, find_properties, format_counterexample
 from ordinate.metrics.references import REFERENCES
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.estimates import join_names
+from ordinate.render.tables import NAME, Column, Kind, Table
 from ordinate.results.arguments import ScaleDeclaration
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result
 from ordinate.results.interval_methods_text import METHOD_NAMES
@@ -130,6 +132,36 @@ def advise(
     return MetricAdvice(answers, declared)
 
 
+def _name(name: str) -> str:
+    return name.replace("_", " ")
+
+
+METRIC_COLUMNS = (
+    Column("metric", kind=NAME, get=lambda row: row[1].name),
+    Column("direction", "better", Kind(BETTER_VALUES.get, words=True), lambda x: x[1].direction),
+    Column("role", "for", Kind(ROLES.get, words=True), lambda row: row[0].kind),
+    Column("reason", "why", NAME, lambda row: row[0].sentence),
+    Column("title", get=lambda row: row[1].title, shown=False),
+    Column("interval_method", get=lambda row: choose_interval_method(row[1]), shown=False),
+    Column("reference", get=lambda row: REFERENCES.get(row[1].reference, ""), shown=False),
+)
+NEED_COLUMNS = (
+    Column("name", "property", Kind(_name, words=True)),
+    Column("sentence", "why", NAME),
+)
+PROPERTY_COLUMNS = (
+    Column("metric", kind=NAME),
+    Column("property", kind=Kind(_name, words=True)),
+    Column("verdict", kind=NAME),
+    Column("counterexample", kind=NAME),
+)
+ANSWER_COLUMNS = (
+    Column("question", kind=NAME, get=lambda rule: QUESTIONS[rule.name]),
+    Column("answer", kind=NAME, get=lambda rule: rule.when[rule.name][0]),
+    Column("meaning", kind=NAME, get=lambda rule: rule.sentence),
+)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class MetricAdvice(Result):
     """The metrics to report by the answers, what they have and lack, and the methods section."""
@@ -147,14 +179,24 @@ class MetricAdvice(Result):
     @property
     def metrics(self) -> list[Metric]:
         """The metrics to report, the first one first."""
-        return [find_metric(row["metric"]) for row in self.rows()]
+        return [metric for _, metric in self._choose_metrics()]
+
+    def _choose_metrics(self) -> list[tuple[Rule, Metric]]:
+        rules = [rule for role in ROLES for rule in self.list_rules(role)[:1]]
+        return [(rule, find_metric(rule.name)) for rule in rules]
+
+    @property
+    def references(self) -> list[str]:
+        """The papers of the metrics."""
+        return list(dict.fromkeys(REFERENCES[x.reference] for x in self.metrics if x.reference))
 
     @property
     def methods_section(self) -> str:
         """The sentence for the methods section."""
         methods: dict[str, list[str]] = {}
-        for row in self.rows():
-            methods.setdefault(METHOD_NAMES[row["interval_method"]], []).append(row["metric"])
+        for metric in self.metrics:
+            method = METHOD_NAMES[choose_interval_method(metric)]
+            methods.setdefault(method, []).append(metric.name)
         named = [f"{x} ({join_names(y)})" if len(methods) > 1 else x for x, y in methods.items()]
         scale, what = self.scale, self.list_rules("scale")[0].sentence
         if scale is not None and not scale.equal_steps:
@@ -181,28 +223,15 @@ class MetricAdvice(Result):
             words += ["--scale", self.scale.preset or labels.getvalue()]
         return shlex.join(words)
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric."""
-        rules = [rule for role in ROLES for rule in self.list_rules(role)[:1]]
-        return [
-            {
-                "metric": metric.name,
-                "role": rule.kind,
-                "reason": rule.sentence,
-                "title": metric.title,
-                "direction": metric.direction,
-                "interval_method": choose_interval_method(metric),
-                "reference": REFERENCES.get(metric.reference, ""),
-            }
-            for rule, metric in ((rule, find_metric(rule.name)) for rule in rules)
-        ]
-
-    def list_tables(self) -> dict[str, list[Record]]:
-        """Return the metrics, and the verdicts on the properties that the answers ask for."""
-        wanted = [rule.name for rule in self.list_rules("property")]
-        pairs = [(metric, name) for metric in self.metrics for name in wanted]
+    def tables(self) -> Iterable[Table]:
+        """Return the metrics, and what the answers ask for, the metrics have, and was answered."""
+        asks, chosen = self.list_rules("property"), self._choose_metrics()
+        pairs = [(metric, rule.name) for _, metric in chosen for rule in asks]
         verdicts = [row for pair in pairs for row in _list_verdicts(*pair)]
-        return {self.table_name: self.rows(), "properties": verdicts}
+        yield Table("metrics", "Metrics", METRIC_COLUMNS, chosen)
+        yield Table("needs", "What your answers ask for", NEED_COLUMNS, asks)
+        yield Table("properties", "What the metrics have and lack", PROPERTY_COLUMNS, verdicts)
+        yield Table("answers", "Your answers", ANSWER_COLUMNS, self.list_rules("answer"))
 
     def to_dict(self) -> Record:
         """Return plain values."""
@@ -210,56 +239,40 @@ class MetricAdvice(Result):
             "schema": SCHEMA,
             "answers": self.answers,
             "scale": None if self.scale is None else list(self.scale.names),
-            **self.list_tables(),
+            "metrics": self.get_table("metrics").to_list(),
+            "properties": self.get_table("properties").to_list(),
             "methods_section": self.methods_section,
-            "references": list(dict.fromkeys(filter(None, (x["reference"] for x in self.rows())))),
+            "references": self.references,
             "command": self.command,
         }
 
     def document(self) -> Document:
         """Return the metrics with the reasons, the methods section, and the counterexamples."""
-        values, wanted = self.to_dict(), self.list_rules("property")
-        first, *others = (row["metric"] for row in values["metrics"])
-        known = find_properties(find_metric(first))
-        kept = [_name(x.name) for x in wanted if known[x.name]["verdict"] == "not_violated"]
+        metrics, *further = (grid for table in self.tables() for grid in table.grids())
+        laws = [rule.name for rule in self.list_rules("property")]
+        first, *others = self.metrics
+        known = find_properties(first)
+        kept = [_name(law) for law in laws if known[law]["verdict"] == "not_violated"]
         has = f" No small case violates what your answers ask for: {join_names(kept)}."
-        metrics = [
-            (row["metric"], BETTER_VALUES[row["direction"]], ROLES[row["role"]], row["reason"])
-            for row in values["metrics"]
-        ]
-        verdicts = [
-            (row["metric"], _name(row["property"]), row["verdict"], row["counterexample"] or "")
-            for row in values["properties"]
-        ]
-        answers = [
-            (QUESTIONS[rule.name], *rule.when[rule.name], rule.sentence)
-            for rule in self.list_rules("answer")
-        ]
-        asks = [(_name(rule.name), rule.sentence) for rule in wanted]
-        named = ("metric", "property", "verdict", "counterexample")
+        names = ",".join(metric.name for metric in self.metrics)
         return Document(
             "Which metric should I report?",
             (
-                Grid("Metrics", ("metric", "better", "for", "why"), tuple(metrics), left=4),
+                metrics,
                 f"For the methods section: {self.methods_section}",
-                *values["references"],
-                Grid("What your answers ask for", ("property", "why"), tuple(asks), left=2),
-                Grid("What the metrics have and lack", named, tuple(verdicts), left=4),
-                Grid("Your answers", ("question", "answer", "meaning"), tuple(answers), left=3),
+                *self.references,
+                *further,
             ),
-            f"Report {first}, and beside it {join_names(others)}.{has if kept else ''}",
+            f"Report {first.name}, and beside it {join_names(metric.name for metric in others)}."
+            f"{has if kept else ''}",
             (
                 NO_PROOF,
-                *(f"{_name(rule.name)}: {PROPERTIES[rule.name].statement}" for rule in wanted),
+                *(f"{_name(law)}: {PROPERTIES[law].statement}" for law in laws),
                 *dict.fromkeys(rule.sentence for rule in self.list_rules("note")),
-                f"`ordinate evaluate FILE --metrics {','.join([first, *others])}` computes them.",
+                f"`ordinate evaluate FILE --metrics {names}` computes them.",
                 f"The same advice without a question: `{self.command}`.",
             ),
         )
-
-
-def _name(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _list_verdicts(metric: Metric, name: str) -> list[Record]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +16,8 @@ from ordinate.render import PROVENANCE, Document, Grid, render
 from ordinate.render.estimates import format_count, join_names
 from ordinate.render.html_tokens import Token, read_page
 from ordinate.render.packed_text import unpack_text
-from ordinate.results.base import SCHEMA, Record, Result, Serializable
+from ordinate.render.tables import Column, Kind, Table
+from ordinate.results.base import SCHEMA, Record, Result
 from ordinate.results.provenance import (
     CARRIED,
     SUMMARIES,
@@ -42,7 +43,7 @@ NO_SUMMARY = (
 
 
 @dataclass(frozen=True)
-class DigitDifference(Serializable):
+class DigitDifference:
     """Where a report shows something else than it is when it is made again; None is nothing."""
 
     where: str
@@ -56,8 +57,6 @@ class Verification(Result):
 
     `summaries` are what numbers were recomputed from, `carried` what was shown again only.
     """
-
-    table_name = "differences"
 
     file: str
     made_with: Record
@@ -84,21 +83,19 @@ class Verification(Result):
             "numbers": self.numbers,
             "recomputed_from": list(self.summaries),
             "carried": list(self.carried),
-            "differences": self.rows(),
+            "differences": self.get_table("differences").to_list(),
             "unmade": self.unmade,
         }
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each difference."""
-        return [one.to_dict() for one in self.differences]
+    def tables(self) -> Iterable[Table]:
+        """Return the differences; what only one of the reports has is empty in the other."""
+        shown = Kind(_shorten_shown, words=True)
+        columns = [Column(key, kind=shown) for key in ("where", "shown", "recomputed")]
+        yield Table("differences", "Differences", columns, self.differences, most=MOST_SHOWN)
 
     def document(self) -> Document:
         """Return the report for people."""
-        blocks: list[Grid | str] = []
-        if not self.agrees:
-            rows = [tuple(map(_shorten_shown, row.values())) for row in self.rows()[:MOST_SHOWN]]
-            header = ("where", "shown", "recomputed")
-            blocks.append(Grid("Differences", header, tuple(rows), left=len(header)))
+        blocks: list[Grid | str] = [*self.get_table("differences").grids()]
         if self.summaries:
             carried = (
                 f" Shown again as carried: {join_names(self.carried)}." if self.carried else ""
@@ -357,7 +354,5 @@ def _count_numbers(value: Any) -> int:
     return int(isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
-def _shorten_shown(text: str | None) -> str:
-    if text is None:
-        return "nothing"
+def _shorten_shown(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
