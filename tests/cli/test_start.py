@@ -88,7 +88,9 @@ def test_evaluating_a_file_loads_only_the_engine(tmp_path, form):
 def test_evaluating_a_file_in_a_pipe_loads_nothing_that_draws(tmp_path):
     (tmp_path / "some.csv").write_text(PAIRS)
     program = "from ordinate.cli.main import main; assert main(['evaluate', 'some.csv']) == 0"
-    assert list_modules(program, tmp_path, r"(_charts|\.svg|\.html|\.html_page)$") == []
+    assert (
+        list_modules(program, tmp_path, r"_charts$|render\.(charts|svg|html|markup|records)$") == []
+    )
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv.gz"])

@@ -54,6 +54,7 @@ def test_a_report_holds_every_label_and_drives_no_terminal(result, form):
             assert replace_control_characters(label) in shown
 
 
+@pytest.mark.filterwarnings("ignore:Glyph .* missing")  # says what to do: another font.family
 def test_every_view_is_drawn_with_every_label_as_text(result, tmp_path):
     for name, chart in {chart.name: chart for chart in result.list_charts()}.items():
         result.plot(name, variant=chart.variant).save(tmp_path / "view.svg", force=True)

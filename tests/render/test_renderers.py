@@ -25,8 +25,10 @@ from strategies import items_of, tables
 
 import ordinate
 from ordinate.cli.main import main
-from ordinate.render import RENDERERS, csv_records, find_terminal_width, latex, render
+from ordinate.render import RENDERERS, find_terminal_width, render
 from ordinate.render.document import format_cell
+from ordinate.render.markup import escape_latex
+from ordinate.render.records import render_csv
 from ordinate.results import Evaluation, Origin
 from ordinate.summaries import ConfusionMatrix
 
@@ -154,22 +156,22 @@ def test_latex_has_no_command_of_the_data(place, nasty):
 
 
 def test_letters_that_latex_knows_in_math_alone_stand_there():
-    found = latex.escape("RMSE/σ ≤ 5 kg/m³, s⁻¹, CO₂, 3 °C")
+    found = escape_latex("RMSE/σ ≤ 5 kg/m³, s⁻¹, CO₂, 3 °C")
     assert found.isascii()
     assert r"RMSE/\ensuremath{\sigma} \ensuremath{\le} 5 kg/m\ensuremath{^{3}}" in found
     assert r"s\ensuremath{^{-}}\ensuremath{^{1}}, CO\ensuremath{_{2}}" in found
 
 
 def test_csv_gives_back_every_text_as_it_was():
-    text = csv_records.render([{"id": x, x: 1} for x in EXACT_TEXTS[:1]])
+    text = render_csv([{"id": x, x: 1} for x in EXACT_TEXTS[:1]])
     assert text == "id,@user1\n@user1,1\n"
-    rows = csv.DictReader(io.StringIO(csv_records.render([{"id": x} for x in EXACT_TEXTS])))
+    rows = csv.DictReader(io.StringIO(render_csv([{"id": x} for x in EXACT_TEXTS])))
     assert [row["id"] for row in rows] == EXACT_TEXTS
 
 
 def test_no_records_are_the_header_alone():
-    assert csv_records.render([], ["row", "prediction"]) == "row,prediction\n"
-    assert not csv_records.render([])
+    assert render_csv([], ["row", "prediction"]) == "row,prediction\n"
+    assert not render_csv([])
 
 
 @pytest.mark.parametrize("start", ["[1]", "[", "*", "**", "*a"])

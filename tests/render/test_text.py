@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
-from ordinate.render import Document, Grid, find_terminal_width, html, latex, markdown, text
+from ordinate.render import Document, Grid, find_terminal_width, html, markup, text
 from ordinate.render.text import measure_width
 
 WIDE = Grid(
@@ -16,8 +16,8 @@ WIDE = Grid(
 )
 REPORTS = {
     "text": text.render,
-    "markdown": markdown.render,
-    "latex": latex.render,
+    "markdown": markup.render_markdown,
+    "latex": markup.render_latex,
     "html": html.render_piece,
 }
 

@@ -14,9 +14,8 @@ from verified_reports import MAKERS, change_digit, compare_reports, make
 
 from ordinate.errors import BadInput
 from ordinate.render import render
-from ordinate.render.html_tokens import read_page
+from ordinate.render.html_tokens import PACKED, read_page, unpack_variants
 from ordinate.render.packed_text import pack_text, unpack_text
-from ordinate.render.page_variants import PACKED, unpack_variants
 from ordinate.results.provenance import compute_checksum
 from ordinate.results.verification import read_json, verify
 

@@ -19,7 +19,7 @@ import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
 from ordinate.render import FORMATS_BY_SUFFIX, PROVENANCE, find_terminal_width, render, svg
 from ordinate.render.document import format_cell
-from ordinate.render.frames import make_frame
+from ordinate.render.records import make_frame
 from ordinate.render.tables import to_plain
 from ordinate.render.text import measure_width
 from ordinate.results import Evaluation
@@ -279,7 +279,7 @@ def test_an_unknown_backend_is_refused_and_a_missing_one_has_its_install_line(mo
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="pip install polars"):
         get_result("shift").to_frame(backend="polars")
-    monkeypatch.setattr("ordinate.render.frames.find_spec", lambda _: None)
+    monkeypatch.setattr("ordinate.render.records.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="one of pandas, polars, pyarrow"):
         get_result("shift").to_frame()
 

@@ -88,13 +88,13 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import check_output_paths, replace_atomically, write_csv
-    from ordinate.render import csv_records
+    from ordinate.render.records import render_csv
 
     _refuse_report_suffix(options.output)
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as out:
         result, ids = _decode_files(options)
-        levels = csv_records.render(_build_level_rows(result, ids, getattr(options, "id", None)))
+        levels = render_csv(_build_level_rows(result, ids, getattr(options, "id", None)))
         if out is None:
             write_csv(levels, sys.stdout)
             show_report(options, result, sys.stderr)

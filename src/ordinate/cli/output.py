@@ -10,8 +10,11 @@ from typing import TextIO
 
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, hide_password, shorten
-from ordinate.render import StoreText, atomic_files, csv_records
+from ordinate.render import StoreText, atomic_files
 from ordinate.render.reserved_paths import refuse_reserved_path
+
+# Without these, a terminal that shows a file is driven by nothing in it.
+CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - set(map(ord, "\t\n\r")), "\ufffd")
 
 
 @contextmanager
@@ -94,7 +97,7 @@ def _expand_pattern(pattern: str) -> list[str]:
 
 def write_csv(text: str, stream: TextIO) -> None:
     """Write records to a stream as they are; nothing in them drives a terminal."""
-    stream.write(text.translate(csv_records.CONTROLS) if stream.isatty() else text)
+    stream.write(text.translate(CONTROLS) if stream.isatty() else text)
 
 
 def _resolve_target(target: str, *, force: bool) -> Path:

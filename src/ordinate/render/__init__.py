@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ordinate.render import csv_records, latex, markdown, text
+from ordinate.render import text
 from ordinate.render.document import Block, Document, Grid
 
 if TYPE_CHECKING:
@@ -65,8 +65,26 @@ def _write_json(values: Any, provenance: Any, *, ascii_only: bool) -> str:
     return f'{shown},\n  "{PROVENANCE}": {write(provenance)}\n}}\n'
 
 
+def _render_csv(result: Renderable) -> str:
+    from ordinate.render.records import render_csv
+
+    return render_csv(result.rows())
+
+
+def _render_markdown(result: Renderable) -> str:
+    from ordinate.render.markup import render_markdown
+
+    return render_markdown(result.document())
+
+
+def _render_latex(result: Renderable) -> str:
+    from ordinate.render.markup import render_latex
+
+    return render_latex(result.document())
+
+
 def _render_html(result: Renderable, store: StoreText | None = None) -> str:
-    from ordinate.render.html_page import render_page  # noqa: PLC0415 - start-up: others draw nothing
+    from ordinate.render.html import render_page
 
     return render_page(result, store)
 
@@ -76,9 +94,9 @@ PROVEN_FORMATS = {"json", "html"}  # those that `ordinate verify` makes again
 RENDERERS: dict[str, Callable[..., str]] = {
     "text": lambda result: text.render(result.document()),
     "json": _render_json,
-    "csv": lambda result: csv_records.render(result.rows()),
-    "markdown": lambda result: markdown.render(result.document()),
-    "latex": lambda result: latex.render(result.document()),
+    "csv": _render_csv,
+    "markdown": _render_markdown,
+    "latex": _render_latex,
     "html": _render_html,
 }
 FORMATS_BY_SUFFIX = {

@@ -1,10 +1,14 @@
 """Tokens of a page: its texts, tags and attributes in their order, each with where it stands."""
 
+import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from ordinate.render.page_variants import unpack_variants
+from ordinate.render.html import PACKED_TYPE, render_variant
+from ordinate.render.packed_text import MOST_UNPACKED, unpack_text
 
+PACKED = re.compile(rf'<script type="{PACKED_TYPE}">([\w+/=]*)</script>')
 HEADINGS = {"title", "h1", "h2", "h3", "caption"}
 UNCLOSED = {"meta", "link", "input", "br"}
 
@@ -36,6 +40,31 @@ def read_page(text: str) -> PageContent:
     reader.feed(unpack_variants(text))
     reader.close()
     return reader.content
+
+
+def unpack_variants(page: str) -> str:
+    """Return a page in which all variants stand as they are; what cannot be unpacked is left.
+
+    >>> from ordinate.render.html import render_variants
+    >>> page = render_variants({"mae": "<p>0.5</p>", "bias": "<p>0.1</p>"}, "metric", {})
+    >>> "0.1" in page, "0.1" in unpack_variants(page)
+    (False, True)
+    """
+    room = MOST_UNPACKED
+
+    def unpack(packed: re.Match[str]) -> str:
+        nonlocal room
+        try:
+            text = unpack_text(packed[1], room)
+            elements = json.loads(text)
+        except (ValueError, RecursionError):
+            return packed[0]
+        room -= len(text)
+        if not isinstance(elements, dict):
+            return packed[0]
+        return "\n".join(render_variant(name, str(x)) for name, x in elements.items())
+
+    return PACKED.sub(unpack, page)
 
 
 class _PageReader(HTMLParser):

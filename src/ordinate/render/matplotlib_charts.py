@@ -22,7 +22,7 @@ from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.render import charts
 from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file
 from ordinate.render.charts import COLOURS, SHAPES, Axis, Chart, Panel, Side, shorten_label
-from ordinate.render.frames import make_frame
+from ordinate.render.records import make_frame
 
 WIDTH, LEAST_WIDTH = 7.2, 2.4  # inches of a figure; of a panel without its levels
 ROW, HEIGHT = 0.3, 2.6  # inches of a level, and of an axis of numbers

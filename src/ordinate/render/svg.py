@@ -131,7 +131,7 @@ def render_drawing(chart: Chart, *, style: str = "", width: float = WIDTH) -> st
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ordinate-chart" role="img" {size}>'
         + (f"<style>{style}</style>" if style else "")
-        + f"<title>{_escape(chart.title)}</title><desc>{_escape(chart.description)}</desc>"
+        + f"<title>{escape_text(chart.title)}</title><desc>{escape_text(chart.description)}</desc>"
         + "".join(parts)
         + "</svg>"
     )
@@ -279,7 +279,8 @@ def _shorten_middle(text: str, most: int = MOST_DETAIL) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
 
 
-def _escape(text: str) -> str:
+def escape_text(text: str) -> str:
+    """Return a text in which nothing is markup and nothing drives a terminal."""
     return escape(replace_control_characters(text))
 
 
@@ -370,7 +371,7 @@ def _draw_text(
 ) -> str:
     kind = f' class="{style}"' if style else ""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side}{more}>{_escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{kind}{side}{more}>{escape_text(text)}</text>'
 
 
 # --- marks ---------------------------------------------------------------------------------------
@@ -496,7 +497,7 @@ def _wrap(detail: str, drawing: str) -> str:
     """Return a mark that says more about itself when it is pointed at."""
     if not detail or not drawing:
         return drawing
-    title = _escape(_shorten_middle(detail))
+    title = escape_text(_shorten_middle(detail))
     return f'<g class="mark"><title>{title}</title>{drawing}</g>'
 
 

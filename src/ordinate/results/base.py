@@ -23,7 +23,6 @@ from ordinate.render import (
     FORMATS_BY_SUFFIX,
     Document,
     StoreText,
-    csv_records,
     find_terminal_width,
     render,
 )
@@ -33,11 +32,10 @@ from ordinate.render.atomic_files import (
     replace_file,
     store_beside,
 )
-from ordinate.render.charts import Chart
-from ordinate.render.frames import make_frame
 from ordinate.render.tables import Table, to_plain
 
 if TYPE_CHECKING:
+    from ordinate.render.charts import Chart
     from ordinate.render.matplotlib_charts import Display
 
 SCHEMA = 1
@@ -117,16 +115,16 @@ class Result(ABC):
         """Return a table by its name."""
         return next(table for table in self.tables() if table.name == name)
 
-    def make_charts(self) -> Iterable[Chart]:
+    def make_charts(self) -> "Iterable[Chart]":
         """Return the views of the result, best made one by one, as they are asked for."""
         return ()
 
     @final
-    def list_charts(self) -> list[Chart]:
+    def list_charts(self) -> "list[Chart]":
         """Return the views of the result; those of one name are variants of each other."""
         return list(self.make_charts())
 
-    def get_chart(self, name: str | None = None, variant: str | None = None) -> Chart:
+    def get_chart(self, name: str | None = None, variant: str | None = None) -> "Chart":
         """Return a view by its name, and by its variant where there are several.
 
         Without a name it is the first view.
@@ -172,7 +170,7 @@ class Result(ABC):
         return hash(repr(self))
 
     def _repr_html_(self) -> str:
-        from ordinate.render.html import render_piece  # noqa: PLC0415 - start-up: notebooks alone need it
+        from ordinate.render.html import render_piece
 
         return render_piece(self.document(), self.list_charts())
 
@@ -190,7 +188,9 @@ class Result(ABC):
 
     def to_csv(self, table: str | None = None) -> str:
         """Return the flat records as CSV, or those of one table."""
-        return render(self, "csv") if table is None else csv_records.render(self._get_table(table))
+        from ordinate.render.records import render_csv
+
+        return render(self, "csv") if table is None else render_csv(self._get_table(table))
 
     def to_frame(self, table: str | None = None, backend: str | None = None) -> Any:
         """Return a table as a data frame of pandas, Polars or Arrow.
@@ -198,6 +198,8 @@ class Result(ABC):
         Without a name it is the first table; `backend` is 'pandas', 'polars' or 'pyarrow', and
         without one the first of them that is installed. What is undefined is missing.
         """
+        from ordinate.render.records import make_frame
+
         records = self._get_table(next(iter(self.list_tables())) if table is None else table)
         return make_frame(records, backend)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from ordinate.inference.case_averages import (
 )
 from ordinate.metrics import Metric
 from ordinate.render import Document
-from ordinate.render.charts import Chart
 from ordinate.render.tables import to_plain
 from ordinate.results.base import (
     SCHEMA,
@@ -33,6 +32,9 @@ from ordinate.results.base import (
 from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
+
+if TYPE_CHECKING:
+    from ordinate.render.charts import Chart
 
 Array = NDArray[Any]
 CASES_ARE_CLUSTERS = (
@@ -213,7 +215,7 @@ class CaseAverages(Result):
             "metrics": {name: score.describe_case(place) for name, score in self.metrics.items()},
         }
 
-    def make_charts(self) -> Iterable[Chart]:
+    def make_charts(self) -> "Iterable[Chart]":
         """Return each case with its interval, beside the mean over all."""
         from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a pipe shows none
 

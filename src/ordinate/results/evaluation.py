@@ -24,7 +24,6 @@ from ordinate.readers.databases import Query
 from ordinate.readers.items import CLUSTER
 from ordinate.readers.tables import LazyTable
 from ordinate.render import Document
-from ordinate.render.charts import Chart
 from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
@@ -80,6 +79,7 @@ from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
     from ordinate.readers.probability_sums import ProbabilityReader
+    from ordinate.render.charts import Chart
     from ordinate.results.calibration import Calibration
 
 DEFAULT_BINS = 10  # of the calibration report
@@ -285,7 +285,7 @@ class Evaluation(Result):
             "source": self.origin.to_dict(),
         }
 
-    def make_charts(self) -> Iterable[Chart]:
+    def make_charts(self) -> "Iterable[Chart]":
         """Return metrics beside baselines, the confusion matrix, distances, levels, subgroups."""
         from ordinate.results.evaluation_charts import chart_evaluation  # noqa: PLC0415 - start-up: a pipe shows none
 

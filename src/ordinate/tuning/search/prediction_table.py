@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten
 from ordinate.readers.duckdb_connection import connect, copy_to_file, quote_identifier
-from ordinate.render import csv_records
 from ordinate.render.estimates import format_count, join_names
 
 SHOWN_COLUMNS = 6  # of its short form
@@ -40,7 +39,9 @@ class PredictionTable(ABC):
 
     def csv(self) -> str:
         """Return the rows as CSV; where there are none, its header alone."""
-        return csv_records.render(self.rows(), self.columns())
+        from ordinate.render.records import render_csv
+
+        return render_csv(self.rows(), self.columns())
 
     def write(self, path: Path | str) -> None:
         """Write CSV or Parquet, by the suffix of the path."""

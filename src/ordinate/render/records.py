@@ -1,9 +1,12 @@
-"""Data frames: records as a frame of pandas, Polars or Arrow, whichever is there."""
+"""Flat records as files and frames: CSV, and whichever of pandas, Polars and Arrow is there."""
 
+import csv
+import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,31 @@ import numpy as np
 from ordinate.errors import BadOption, MissingExtra
 
 Record = dict[str, Any]
+
+
+def render_csv(rows: list[Record], header: Iterable[str] = ()) -> str:
+    """Return records as CSV, which gives back every text as it was; nan is an empty cell.
+
+    Where there are no records, the header is what is said.
+
+    >>> print(render_csv([{"id": "=1+1", "p": 0.5}, {"id": "a,b", "p": float("nan")}]), end="")
+    id,p
+    =1+1,0.5
+    "a,b",
+    """
+    names = list(rows[0] if rows else header)
+    out = io.StringIO()
+    # csv puts in quotes what its own line ends have: with \r\n, a \r within a text, too.
+    lines: Any = SimpleNamespace(write=lambda line: out.write(line.removesuffix("\r\n") + "\n"))
+    writer = csv.DictWriter(lines, names, lineterminator="\r\n")
+    if names:
+        writer.writeheader()
+    writer.writerows({key: _drop_nan(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _drop_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def make_frame(records: list[Record], backend: str | None = None) -> Any:

@@ -9,8 +9,9 @@ import pytest
 import ordinate
 from ordinate.metrics import list_metrics
 from ordinate.render import render
-from ordinate.render.html import escape_text
-from ordinate.render.page_variants import PACKED, render_variants, unpack_variants
+from ordinate.render.html import render_variants
+from ordinate.render.html_tokens import PACKED, unpack_variants
+from ordinate.render.svg import escape_text
 
 ELEMENTS = {"mae": "<p>0.1</p>", "bias(a=1)": "<p>é 0.2</p>", "<i>": "<p>0.3</p>"}
 LARGEST_EVALUATION = 250_000  # bytes
@@ -107,5 +108,5 @@ def test_the_page_of_50_systems_20_metrics_and_12_levels_is_not_too_large():
 
 def test_variants_of_a_whole_page_are_unpacked_up_to_a_size(monkeypatch):
     page = "\n".join(render_variants(ELEMENTS, "metric", {}) for _ in range(9))
-    monkeypatch.setattr("ordinate.render.page_variants.MOST_UNPACKED", 200)
+    monkeypatch.setattr("ordinate.render.html_tokens.MOST_UNPACKED", 200)
     assert 0 < len(PACKED.findall(unpack_variants(page))) < 9

@@ -1,4 +1,6 @@
-"""LaTeX for the paper: tables for the package booktabs."""
+"""Markdown, as in pull requests and notebooks, and LaTeX for the paper, with tables of booktabs."""
+
+import re
 
 from ordinate.render.document import NOTES_TITLE, Document, Grid, format_grid_rows
 
@@ -38,37 +40,72 @@ REPLACEMENTS = SPECIAL_CHARACTERS | {
 }
 
 
-def render(document: Document) -> str:
-    """Return the document as LaTeX, to be put into a paper."""
-    parts = [f"% {' '.join(document.title.split())}; needs \\usepackage{{booktabs}}"]
-    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.list_body()]
+def render_markdown(document: Document) -> str:
+    """Return the document as Markdown."""
+    parts = [f"---\n{document.front_matter}\n---"] if document.front_matter else []
+    parts += [f"# {escape_markdown(document.title)}"]
+    parts += [
+        _render_markdown_grid(b) if isinstance(b, Grid) else escape_markdown(b)
+        for b in document.list_body()
+    ]
     if notes := document.list_notes():
-        parts.append(f"{NOTES_TITLE}: " + "\n".join(map(escape, notes)))
+        parts += [f"**{NOTES_TITLE}**", "\n".join(f"* {escape_markdown(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
 
 
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    r"""Return a text in which nothing is taken for markup.
+
+    >>> escape_markdown("a|b <c> *d*")
+    'a\\|b &lt;c&gt; \\*d\\*'
+    """
+    flat = " ".join(text.split())
+    flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", flat)
+
+
+def _render_markdown_grid(grid: Grid) -> str:
+    marks = [":--" if index < grid.left else "--:" for index in range(len(grid.header))]
+    lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in format_grid_rows(grid)]
+    lines.insert(1, "| " + " | ".join(marks) + " |")
+    title = [f"**{escape_markdown(grid.title)}**", ""] if grid.title else []
+    return "\n".join([*title, *lines])
+
+
+def render_latex(document: Document) -> str:
+    """Return the document as LaTeX, to be put into a paper."""
+    parts = [f"% {' '.join(document.title.split())}; needs \\usepackage{{booktabs}}"]
+    parts += [
+        _render_latex_grid(b) if isinstance(b, Grid) else escape_latex(b)
+        for b in document.list_body()
+    ]
+    if notes := document.list_notes():
+        parts.append(f"{NOTES_TITLE}: " + "\n".join(map(escape_latex, notes)))
+    return "\n\n".join(parts) + "\n"
+
+
+def escape_latex(text: str) -> str:
     r"""Return a text in which nothing is taken for a command, and signs stand in math.
 
-    >>> escape("50 % of A_1"), escape("σ²")
+    >>> escape_latex("50 % of A_1"), escape_latex("σ²")
     ('50 \\% of A\\_1', '\\ensuremath{\\sigma}\\ensuremath{^{2}}')
     """
     return "".join(REPLACEMENTS.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def _render_cell(text: str) -> str:
+def _render_latex_cell(text: str) -> str:
     """Return a cell; at its start, [ and * would be taken for arguments of the row before."""
-    return ("{}" if text.startswith(("[", "*")) else "") + escape(text)
+    return ("{}" if text.startswith(("[", "*")) else "") + escape_latex(text)
 
 
-def _render_grid(grid: Grid) -> str:
+def _render_latex_grid(grid: Grid) -> str:
     columns = "".join("l" if index < grid.left else "r" for index in range(len(grid.header)))
-    rows = [" & ".join(map(_render_cell, row)) + r" \\" for row in format_grid_rows(grid)]
+    rows = [" & ".join(map(_render_latex_cell, row)) + r" \\" for row in format_grid_rows(grid)]
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            *([rf"\caption{{{escape(grid.title)}}}"] if grid.title else []),
+            *([rf"\caption{{{escape_latex(grid.title)}}}"] if grid.title else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             rows[0],
