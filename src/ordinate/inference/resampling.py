@@ -28,7 +28,7 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 STRATIFIED_CLUSTERS = (
     "Clusters are drawn whole, so resamples cannot be stratified by gold level. Leave out the "
-    "clusters (--groups) or the strata."
+    "clusters or the strata."
 )
 
 

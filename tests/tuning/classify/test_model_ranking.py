@@ -137,7 +137,7 @@ def test_unanswered_items_count_as_the_worst_answer_unless_said_otherwise():
 
 
 def test_unanswered_items_can_be_refused_by_their_ids():
-    message = r"30 of 90 predictions of partly are missing \(id e0, id e1, .*--unanswered worst"
+    message = r"30 of 90 predictions of partly are missing \(id e0, id e1, .*unanswered='worst'"
     with pytest.raises(MissingLabels, match=message):
         ranked({"good": GOOD, "partly": PARTLY}, unanswered="error")
     with pytest.raises(BadOption, match="unanswered='best' is not one of"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, shorten, suggest_names
+from ordinate.errors import BadInput, BadOption, shorten, suggest_names, word_advice
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.estimates import make_point_estimate
 from ordinate.metrics import find_metric
@@ -96,9 +96,10 @@ class SystemPredictions:
             lacking = np.flatnonzero(levels == len(self.scale))
             if len(lacking):
                 ids = [f"id {self.ids[row]}" for row in lacking[:ROWS_SHOWN]]
+                drop, worst = (word_advice("{unanswered}", unanswered=x) for x in ("drop", "worst"))
                 hint = (
-                    "Leave these items out for all systems with unanswered='drop' (--unanswered "
-                    "drop), or count them as wrong with unanswered='worst' (--unanswered worst)."
+                    f"Leave these items out for all systems with {drop}, or count them as wrong "
+                    f"with {worst}."
                 )
                 raise make_missing_labels_error(
                     len(lacking), len(levels), f"predictions of {name}", ids, hint

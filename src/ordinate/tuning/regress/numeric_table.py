@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, shorten
+from ordinate.errors import BadInput, BadValues, shorten, word_advice
 from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.file_formats import FileSource
 from ordinate.readers.item_columns import read_labels
@@ -27,8 +27,8 @@ MOST_COLUMNS = 10_000  # that are looked through: each query reads the file agai
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
 COLUMNS_SHOWN = 5  # names that an error lists
 ADVICE = (
-    "Nothing is filled in: mend the cells, leave out their rows with missing='drop' (--missing "
-    "drop), or leave out the columns."
+    "Nothing is filled in: mend the cells, leave out their rows with {missing}, or leave out the "
+    "columns."
 )
 
 
@@ -219,7 +219,7 @@ class _NumericTableReader:
                 finite=missing == "error",
             )
         except BadValues as problem:
-            raise BadValues(f"{problem} {ADVICE}") from None
+            raise BadValues(f"{problem} {word_advice(ADVICE, missing='drop')}") from None
 
     def read_group_labels(self, name: str, missing: RowPolicy) -> NDArray[Any]:
         """Return a column of which each cell has a label."""
@@ -229,7 +229,7 @@ class _NumericTableReader:
             raise BadValues(
                 f"{self.source.name}: the cell in row {int(np.argmax(empty)) + 1} of column "
                 f"{shorten(name)} is empty, and each row belongs to a group."
-                f"{list_further_cells(empty, [name])} {ADVICE}"
+                f"{list_further_cells(empty, [name])} {word_advice(ADVICE, missing='drop')}"
             )
         return labels
 
