@@ -17,7 +17,6 @@ from ordinate.render.atomic_files import replace_file
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, format_percent, join_names
-from ordinate.render.model_names import shorten_model_names
 from ordinate.render.tables import to_plain
 from ordinate.results import Evaluation, evaluate
 from ordinate.results.base import SCHEMA, Result, to_json_label
@@ -39,6 +38,7 @@ from ordinate.tuning.experiment.frame_files import write_frame
 from ordinate.tuning.experiment.lock import hold_lock
 from ordinate.tuning.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.tuning.experiment.manifest import Manifest
+from ordinate.tuning.experiment.model_names import shorten_model_names
 from ordinate.tuning.experiment.numeric_matrix import read_column_names
 from ordinate.tuning.experiment.safe_files import hash_file, resolve_inside
 from ordinate.tuning.features.extraction_report import describe_oddities

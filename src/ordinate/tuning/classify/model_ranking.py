@@ -14,7 +14,6 @@ from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_count, format_with_interval, join_names
-from ordinate.render.model_names import shorten_names_in_chart, use_short_names
 from ordinate.results.arguments import (
     MetricSelection,
     needs_probabilities,
@@ -44,6 +43,7 @@ from ordinate.tuning.classify.system_predictions import (
 from ordinate.tuning.classify.trained_model import load_models
 from ordinate.tuning.experiment.data_columns import DataColumns
 from ordinate.tuning.experiment.folder import Experiment
+from ordinate.tuning.experiment.model_names import shorten_names_in_chart, use_short_names
 from ordinate.tuning.search.saved_models import list_model_names
 from ordinate.tuning.search.tuning_result import TuningResult
 

@@ -14,7 +14,6 @@ from ordinate.render import Block, Document, Grid
 from ordinate.render.atomic_files import TEMPORARY_PREFIX, UNLOCKED_PREFIX
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, join_names
-from ordinate.render.model_names import use_short_names
 from ordinate.render.reserved_paths import TEST, TRAINING
 from ordinate.results.base import SCHEMA, Result
 from ordinate.scale import Scale
@@ -23,6 +22,7 @@ from ordinate.tuning.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
 from ordinate.tuning.experiment.feature_rows import DatasetFeatures
 from ordinate.tuning.experiment.folder import ROLE_FOLDERS, Experiment
 from ordinate.tuning.experiment.manifest import Manifest
+from ordinate.tuning.experiment.model_names import use_short_names
 from ordinate.tuning.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
 
 Severity = Literal["error", "warning", "note"]

@@ -1,7 +1,7 @@
 """Short names of models: feature set and type, with digits of the hash only where needed."""
 
 from ordinate.render import Document, Grid, text
-from ordinate.render.model_names import shorten_model_names, use_short_names
+from ordinate.tuning.experiment.model_names import shorten_model_names, use_short_names
 
 A, B, C = "0123456789ab", "0123ffffffff", "ba9876543210"
 
