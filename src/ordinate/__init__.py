@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ordinate.integrations.sklearn import scorers as scorers
     from ordinate.meta import MetricAdvice, advise
     from ordinate.metrics import Metric, list_metrics, metric
+    from ordinate.readers.columns import Files
     from ordinate.readers.databases import Query
     from ordinate.results import Evaluation, evaluate, score
     from ordinate.results.calibration import Calibration
@@ -59,6 +60,7 @@ _HOMES = {
     "ConfusionMatrix": "ordinate.summaries",
     "Estimate": "ordinate.inference",
     "Evaluation": "ordinate.results",
+    "Files": "ordinate.readers.columns",
     "Metric": "ordinate.metrics",
     "MetricAdvice": "ordinate.meta",
     "Normalization": "ordinate.summaries.normalization",
@@ -108,6 +110,7 @@ __all__ = [
     "ConfusionMatrix",
     "Estimate",
     "Evaluation",
+    "Files",
     "Metric",
     "MetricAdvice",
     "Normalization",

@@ -371,8 +371,8 @@ def test_a_bad_cell_is_named_with_file_and_row(cell, told):
         (("--probabilities", "p_low,p_mid,p_hi"), "no column 'p_hi'. Did you mean 'p_high'"),
         (("--probabilities", ","), "--probabilities takes names"),
         (("--probabilities", "p_", "--missing", "worst"), "use --missing drop"),
-        (("--metrics", "brier", "--predicted", "gold"), "need the columns of --probabilities"),
-        (("--renormalize", "--predicted", "gold"), "--renormalize is for probabilities"),
+        (("--metrics", "brier", "--predicted", "gold"), "which metrics need: pass --probabilities"),
+        (("--renormalize", "--predicted", "gold"), "--renormalize has no meaning here"),
         (("--probabilities", "p_", "--metrics", "brie"), "no metric 'brie'"),
     ],
     ids=str,
@@ -431,7 +431,7 @@ def test_standard_input_serves_predictions_and_probabilities(monkeypatch):
 def test_a_pipe_that_would_be_read_twice_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     message = refused("pipe", "--predicted", "guess", "--probabilities", "p_")
-    assert "reads the items twice: name a file in place of 'pipe'" in message
+    assert "read twice: name a file in place of 'pipe'" in message
 
 
 def test_probabilities_of_a_database_are_summed_up_there():

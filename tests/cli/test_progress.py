@@ -46,6 +46,16 @@ def test_the_stage_its_share_and_the_best_value_are_shown(terminal):
         waiting(terminal, f"searching [{'#' * 40}] 100%")
 
 
+def test_of_work_within_work_the_inner_is_shown(terminal):
+    with progress.show_share("evaluating") as outer:
+        with progress.show_share("counting") as inner:
+            inner(0.5)
+            waiting(terminal, "counting [")
+        outer(0.75)
+        waiting(terminal, "evaluating [")
+    assert "  75%" in terminal.getvalue()
+
+
 def test_a_shorter_line_covers_a_longer_one_and_the_last_is_wiped(terminal):
     with progress.show_stages() as report:
         report("a long stage", 0.0, "and much to say")

@@ -1,16 +1,15 @@
 """`ordinate evaluate`: files of gold levels and predictions or probabilities in, a report out."""
 
 import argparse
-import io
-import shutil
-import sys
-import tempfile
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.file_options import LABEL_COLUMNS, add_column_options, open_rows
+from ordinate.cli.file_options import (
+    LABEL_COLUMNS,
+    add_column_options,
+    keep_standard_input,
+    open_source,
+)
 from ordinate.cli.flags import InputPath, add_flags, collect_given
 from ordinate.cli.options import (
     CaseColumns,
@@ -23,26 +22,22 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
-    find_clusters,
-    is_read_once,
+    collect_columns,
     list_inputs,
     parse_intervals,
     parse_metric_value,
-    parse_scale,
-    read_renamed_labels,
     write_report,
 )
-from ordinate.errors import BadOption, shorten
+from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
-    from ordinate.readers.columns import ItemColumns
-    from ordinate.results import Evaluation, Origin
-    from ordinate.results.calibration import Calibration
-    from ordinate.results.case_averages import CaseAverages, Cases
-    from ordinate.scale import Scale
+    from ordinate.results import Evaluation
+    from ordinate.results.case_averages import CaseAverages
 
 METHODS = (
     *("delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys"),
@@ -54,8 +49,6 @@ NOT_WITH_SCALES = (
     *("scale", "by", "second_rater", "probabilities", "error_attribution", "items"),
     *("interval_method", "edges"),
 )
-DEFAULT_BINS = 10
-
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a
   ordinate evaluate results.parquet --gold stars --predicted guess --scale 1..5 --by language
@@ -134,140 +127,42 @@ def run(options: argparse.Namespace) -> int:
     thresholds = [_parse_threshold(text) for text in options.fail_under]
     _split_scale_by(options)
     check_output_paths(list_inputs(options), (options.output, options.items))
-    required = [metric for metric, _ in thresholds]
-    if any(map(_is_of_probabilities, required)) and not hasattr(options, "probabilities"):
-        raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
-    results: list[Evaluation | CaseAverages] = []
-
-    def evaluate() -> "Evaluation | CaseAverages":
-        results.append(_evaluate_files(options, required, items))
-        return results[0]
-
+    metrics = _select_metrics(options, [metric for metric, _ in thresholds])
     with replace_atomically(options.items, force=options.force) as items:
-        write_report(options, evaluate)
-    return check_thresholds(options, results[0], thresholds)
+        result = write_report(options, lambda: _evaluate(options, metrics, items))
+    return check_thresholds(options, result, thresholds)
 
 
-def _evaluate_files(
-    options: argparse.Namespace, required: "list[Metric]", items: Path | None
+def _evaluate(
+    options: argparse.Namespace, metrics: Any, items: "Path | None"
 ) -> "Evaluation | CaseAverages":
-    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
-
-    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
-    metrics = _add_missing(
-        select_metrics(of_labels), [one for one in required if not _is_of_probabilities(one)]
-    )
-    intervals = _parse_intervals(options)
-    if hasattr(options, "scale_by"):
-        return _evaluate_scaled_cases(options, metrics, intervals)
-    columns = _parse_columns(options)
-    if not columns.probabilities:
-        if needs_probabilities(of_probabilities):
-            raise BadOption("Metrics of probabilities need the columns of --probabilities.")
-        if getattr(options, "renormalize", False):
-            raise BadOption("--renormalize is for probabilities: name them (--probabilities).")
-        return _evaluate_labels(options, columns, metrics, intervals, parse_scale(options), items)
-    if options.missing == "worst":
-        raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
-    scores = [one for one in required if _is_of_probabilities(one)]
-    if not options.files:
-        names = [*metrics, *_select_scores(of_probabilities, scores)]
-        return _evaluate_database_rows(options, columns, names)
-    if columns.predicted is None:
-        return _evaluate_most_probable(options, columns, metrics, of_probabilities, scores)
-    with _keep_standard_input(options.files) as rewind:
-        found, by, _ = _evaluate_calibration(options, columns, of_probabilities, scores)
-        rewind()
-        scale = found.summary.scale
-        result = _evaluate_labels(options, columns, metrics, intervals, scale, items)
-    return result.add_calibration(found, by)
-
-
-def _evaluate_labels(
-    options: argparse.Namespace,
-    columns: "ItemColumns",
-    metrics: "list[Metric]",
-    intervals: "ConfidenceIntervals | None",
-    scale: "Scale | None",
-    items: Path | None,
-) -> "Evaluation":
-
-    from ordinate.cli.progress import show_share, watch_files
-    from ordinate.readers.confusion import count_files, count_table
-    from ordinate.results.evaluation import evaluate_data
-
-    with open_rows(options, ("scale_by",)) as table:
-        if table is None:
-            found = count_files(
-                options.files,
-                columns,
-                scale,
-                options.missing,
-                look_at_items=_find_item_writer(items),
-                watch=watch_files,
-            )
-        else:
-            found = count_table(table, columns.arguments, scale, options.missing, columns.renamed)
-    with show_share("evaluating") as progress:
-        return evaluate_data(
-            found,
-            metrics,
-            cases=_name_cases(options, found.group_values),
-            attribution_metrics=options.error_attribution or (),
-            interval=intervals,
-            progress=progress,
-        )
-
-
-def _find_item_writer(path: Path | None) -> Callable[..., None]:
-    """Return what writes the items that disagree, if anything is to."""
-    from functools import partial
-
-    if path is None:
-        return lambda *_: None
-    from ordinate.results.disagreements import check_suffix, write_disagreements
-
-    check_suffix(path)
-    return partial(write_disagreements, path)
-
-
-# --- cases with their own scales -----------------------------------------------------------------
-
-
-def _evaluate_scaled_cases(
-    options: argparse.Namespace,
-    metrics: "list[Metric]",
-    intervals: "ConfidenceIntervals | None",
-) -> "CaseAverages":
-    """Evaluate each case on its own scale; they are counted on the labels of all scales."""
-    from ordinate.cli.progress import watch_files
-    from ordinate.readers.columns import ItemColumns
-    from ordinate.readers.confusion import count_files
-    from ordinate.results import Origin
-    from ordinate.results.case_averages import Cases
-    from ordinate.results.case_scales import (
-        average_scaled_cases,
-        check_case_scales,
-        explain_joined_scales,
-        join_scales,
-    )
+    """Call the function of the command, or the one for cases that have scales of their own."""
+    from ordinate.cli.progress import show_share
+    from ordinate.results import evaluate
+    from ordinate.results.case_scales import evaluate_cases
     from ordinate.scale.declaration_files import read_case_scales
 
-    scales = read_case_scales(options.scale_file)
-    given = collect_given(options, ItemColumns) | {"groups": options.scale_by}
-    with explain_joined_scales():
-        found = count_files(
-            options.files,
-            ItemColumns(**given, renamed=read_renamed_labels(options)),
-            join_scales(scales.values()),
-            options.missing,
-            check_groups=lambda names: check_case_scales(names, scales),
-            watch=watch_files,
+    settings = {"metrics": metrics, "missing": options.missing}
+    settings |= collect_columns(options) | {"interval": _parse_intervals(options)}
+    if hasattr(options, "scale_by"):
+        settings |= {"cases": options.scale_by, "scale_by": read_case_scales(options.scale_file)}
+        with open_source(options) as source:
+            return evaluate_cases(source, **settings)
+    settings |= collect_given(options, CaseColumns) | {"scale": options.scale}
+    twice = "-" in options.files and {"predicted", "probabilities"} <= settings.keys()
+    with (
+        keep_standard_input() if twice else nullcontext(),
+        open_source(options) as source,
+        show_share("evaluating") as progress,
+    ):
+        return evaluate(
+            source,
+            error_attribution=options.error_attribution or (),
+            items=items,
+            force=True,  # it is a file of our own, which takes the other's place
+            progress=progress,
+            **settings,
         )
-    assert found.groups is not None  # noqa: S101 - cases are the groups
-    origin = Origin(found.gold, found.predicted, found.files, found.match_counts, found.notes)
-    cases = Cases(found.group_values, options.scale_by, getattr(options, "fixed_cases", True))
-    return average_scaled_cases(found.groups, cases, scales, metrics, intervals, origin)
 
 
 def _split_scale_by(options: argparse.Namespace) -> None:
@@ -278,196 +173,32 @@ def _split_scale_by(options: argparse.Namespace) -> None:
     if not (column and path):
         raise BadOption(f"--scale-by takes COL=FILE, such as prompt=scales.csv, not {column!r}.")
     options.scale_by, options.scale_file = column, InputPath(path)
-    for name in ("average_over", "groups"):
-        if getattr(options, name, column) != column:
-            raise BadOption(
-                f"--scale-by averages over the cases of {column}, which are the clusters: leave "
-                f"out {format_flag(name)}."
-            )
-    for name in NOT_WITH_SCALES:
-        if getattr(options, name, None) is not None:
-            raise BadOption(
-                f"{format_flag(name)} has no meaning for cases that have their own scales "
-                "(--scale-by)."
-            )
-
-
-# --- probabilities -------------------------------------------------------------------------------
-
-
-def _evaluate_calibration(
-    options: argparse.Namespace, columns: "ItemColumns", metrics: Any, required: "list[Metric]"
-) -> "tuple[Calibration, dict[Hashable, Calibration], Origin]":
-    from functools import partial
-
-    from ordinate.cli.progress import watch_files
-    from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
-    from ordinate.readers.reliability import count_probabilities
-    from ordinate.results import Origin
-    from ordinate.results.calibration import Calibration, collect_required_parts
-
-    selected = _select_scores(metrics, required)
-    bins = _find_bins(selected)
-    evaluate = partial(
-        Calibration.from_blocks,
-        metrics=selected,
-        bins=bins,
-        interval=_parse_intervals(options),
-        clustered=columns.groups is not None,
-    )
-    found = count_probabilities(
-        options.files,
-        columns,
-        collect_required_parts(selected, bins),
-        parse_scale(options),
-        options.missing,
-        blocks=JACKKNIFE_BLOCKS,
-        finish_subgroup=evaluate,
-        watch=watch_files,
-    )
-    result = evaluate(found.blocks).replace_fields(agreement=found.agreement)
-    predicted = f"the most probable of {', '.join(found.columns)}"
-    origin = Origin(found.gold, predicted, found.files, found.match_counts, found.notes)
-    return result, found.by, origin
-
-
-def _evaluate_most_probable(
-    options: argparse.Namespace,
-    columns: "ItemColumns",
-    metrics: "list[Metric]",
-    of_probabilities: Any,
-    required: "list[Metric]",
-) -> "Evaluation":
-    """Evaluate the most probable levels; subgroups and clusters take the rows one by one."""
-    from ordinate.results import Evaluation
-
-    for name in ("items", "edges"):
-        if getattr(options, name, None) is not None:
-            flag = format_flag(name)
-            raise BadOption(f"{flag} needs a column of predicted levels: name it (--predicted).")
-    if any((columns.by, columns.groups, columns.second_rater)):
-        names = [*metrics, *_select_scores(of_probabilities, required)]
-        return _evaluate_probability_rows(options, columns, names)
-    found, _, origin = _evaluate_calibration(options, columns, of_probabilities, required)
-    result = Evaluation.from_summary(
-        found.summary.argmax,
-        metrics,
-        attribution_metrics=options.error_attribution or (),
-        interval=_parse_intervals(options),
-        origin=origin,
-    )
-    return result.add_calibration(found, {})
-
-
-def _evaluate_probability_rows(
-    options: argparse.Namespace, columns: "ItemColumns", metrics: "list[Metric]"
-) -> "Evaluation":
-    """Evaluate probabilities of rows that are held in memory, by subgroup or in clusters."""
-    from ordinate.cli.progress import watch_files
-    from ordinate.results import Origin
-    from ordinate.results.probability_rows import read_probability_items
-    from ordinate.summaries.probabilities import NO_COLUMN, match_columns_to_levels
-
-    if columns.gold_file is not None:
+    refused = [name for name in NOT_WITH_SCALES if getattr(options, name, None) is not None]
+    refused += [x for x in ("groups", "average_over") if getattr(options, x, column) != column]
+    for name in refused:
         raise BadOption(
-            "--by, --groups and --second-rater with probabilities alone need the gold levels in "
-            "the same file. Join the files, or name a column of predictions (--predicted)."
+            f"{format_flag(name)} has no meaning for cases that have their own scales, which are "
+            f"the clusters (--scale-by {column})."
         )
-    found = read_probability_items(options.files, columns, parse_scale(options), watch=watch_files)
-    result = _evaluate_items(options, metrics, found.arguments)
-    named = found.arguments["columns"]
-    order = match_columns_to_levels(result.confusion_matrix.scale, named)
-    predicted = f"the most probable of {', '.join(named[k] for k in order if k != NO_COLUMN)}"
-    origin = Origin(found.gold, predicted, found.files, notes=(*found.notes, *result.origin.notes))
-    return result.replace_fields(origin=origin)
 
 
-def _evaluate_database_rows(
-    options: argparse.Namespace, columns: "ItemColumns", metrics: "list[Metric]"
-) -> "Evaluation":
-    """Evaluate probabilities inside their database."""
-    with open_rows(options) as table:
-        assert table is not None  # noqa: S101 - there are no files
-        named = {"probabilities": columns.probabilities, "label_map": columns.renamed}
-        return _evaluate_items(options, metrics, {"data": table.rows, **columns.arguments, **named})
+def _select_metrics(options: argparse.Namespace, required: "list[Metric]") -> Any:
+    """Return the metrics, and those that are required and not among them."""
+    if not required:
+        return options.metrics
+    from ordinate.results import select_metrics, split_metrics_by_summary
 
+    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
+    selected = select_metrics(of_labels)
+    if any(map(_is_of_probabilities, required)) and not hasattr(options, "probabilities"):
+        raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
+    if hasattr(options, "probabilities"):
+        from ordinate.results.calibration import select_probability_metrics
+        from ordinate.results.label_sources import DEFAULT_BINS
 
-def _evaluate_items(
-    options: argparse.Namespace, metrics: "list[Metric]", arguments: dict[str, Any]
-) -> "Evaluation":
-    """Evaluate columns with probabilities, or those of a table."""
-    from ordinate.results import evaluate
-
-    if _name_cases(options, ()) is not None:
-        arguments["average_over"] = arguments.pop("groups")
-        arguments["fixed_cases"] = getattr(options, "fixed_cases", False)
-    return evaluate(
-        scale=parse_scale(options),
-        metrics=metrics,
-        missing=options.missing,
-        error_attribution=options.error_attribution or (),
-        renormalize=getattr(options, "renormalize", False),
-        bins=_find_bins(metrics),
-        interval=_parse_intervals(options),
-        **arguments,
-    )
-
-
-def _select_scores(metrics: Any, required: "list[Metric]") -> "list[Metric]":
-    """Return the metrics of probabilities, and those that are required."""
-    from ordinate.results.calibration import select_probability_metrics
-
-    return _add_missing(select_probability_metrics(metrics, DEFAULT_BINS), required)
-
-
-def _find_bins(metrics: "list[Metric]") -> int:
-    """Return the bins of the report: those that a metric asks for, or the usual ones."""
-    return next((one.options["bins"] for one in metrics if "bins" in one.options), DEFAULT_BINS)
-
-
-@contextmanager
-def _keep_standard_input(files: list[str]) -> Iterator[Callable[[], Any]]:
-    """Give a function that rewinds standard input, so that it can be read twice."""
-    for path in files:
-        if path != "-" and is_read_once(path):
-            raise BadOption(
-                "--predicted with --probabilities reads the items twice: name a file in place of "
-                f"{shorten(path)}."
-            )
-    if "-" not in files:
-        yield lambda: None
-        return
-    given = sys.stdin
-    with tempfile.TemporaryFile() as copy:
-        shutil.copyfileobj(given.buffer, copy)
-        copy.seek(0)
-        sys.stdin = io.TextIOWrapper(copy)
-        try:
-            yield lambda: copy.seek(0)
-        finally:
-            sys.stdin.detach()
-            sys.stdin = given
-
-
-# --- options -------------------------------------------------------------------------------------
-
-
-def _parse_columns(options: argparse.Namespace) -> "ItemColumns":
-    from ordinate.readers.columns import ItemColumns
-
-    given = collect_given(options, ItemColumns)
-    given["probabilities"] = tuple(given.get("probabilities", ()))
-    given["groups"] = find_clusters(options)
-    return ItemColumns(**given, renamed=read_renamed_labels(options))
-
-
-def _name_cases(options: argparse.Namespace, names: Sequence[str]) -> "Cases | None":
-    """Return the cases that metrics are averaged over, if there are any."""
-    from ordinate.results.case_averages import Cases
-
-    if not hasattr(options, "average_over"):
-        return None
-    return Cases(names, options.average_over, getattr(options, "fixed_cases", False))
+        selected += select_probability_metrics(of_probabilities, DEFAULT_BINS)
+    known = {metric.expression for metric in selected}
+    return [*selected, *(one for one in required if one.expression not in known)]
 
 
 def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
@@ -490,9 +221,3 @@ def _parse_threshold(text: str) -> "tuple[Metric, float]":
 
 def _is_of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
-
-
-def _add_missing(metrics: "list[Metric]", required: "list[Metric]") -> "list[Metric]":
-    """Return the metrics, and those that are required and not among them."""
-    known = {metric.expression for metric in metrics}
-    return [*metrics, *(one for one in required if one.expression not in known)]

@@ -18,12 +18,12 @@ from ordinate.cli.options import (
     add_output_options,
     add_threshold_option,
     check_thresholds,
-    is_read_once,
     parse_intervals,
     parse_metric_value,
     write_report,
 )
 from ordinate.errors import BadOption
+from ordinate.readers.columns import is_read_once
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:

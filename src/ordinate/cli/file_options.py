@@ -1,10 +1,13 @@
 """Options of files and databases, which `--help-files` shows: how rows are read and joined."""
 
 import argparse
+import shutil
+import sys
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, TextIO, cast
 
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.help import FILES, ShowFileOptions
@@ -12,6 +15,8 @@ from ordinate.errors import BadOption
 from ordinate.settings import Setting, format_flag, list_settings
 
 if TYPE_CHECKING:
+    from ordinate.readers.columns import Files
+    from ordinate.readers.databases import Query
     from ordinate.readers.tables import LazyTable
 
 LABEL_COLUMNS = (
@@ -77,13 +82,16 @@ def add_column_options(
 
 
 @contextmanager
-def open_rows(
+def open_source(
     options: argparse.Namespace, not_yet: Sequence[str] = ()
-) -> "Iterator[LazyTable | None]":
-    """Give the rows of the database that was named, None where there are files.
+) -> "Iterator[Files | Query]":
+    """Give the files that were named, or the rows of a database.
 
     Options in `not_yet` have no meaning for a database, as those of files have none.
     """
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import Files
+
     given = DatabaseRows(**collect_given(options, DatabaseRows))
     if (given.sql is None) != (given.query is None):
         raise BadOption("--sql names a database, and --query its rows: give both.")
@@ -93,7 +101,7 @@ def open_rows(
                 "Name a file, or a database with --sql URL --query 'select …' "
                 f"(see ordinate {options.command} --help)."
             )
-        yield None
+        yield Files(options.files, watch=watch_files, **collect_given(options, Files))
         return
     if options.files:
         raise BadOption("Name files, or a database with --sql, not both.")
@@ -102,9 +110,46 @@ def open_rows(
             raise BadOption(f"{format_flag(name)} is for files, not for the rows of a database.")
     from ordinate.cli.database_addresses import connect_database
     from ordinate.readers.databases import Query
-    from ordinate.readers.tables import LazyTable, open_table
 
     with connect_database(given.sql) as connection:
-        table = open_table(Query(connection, given.query))
-        assert isinstance(table, LazyTable)  # noqa: S101 - a query is one
+        yield Query(connection, given.query)
+
+
+@contextmanager
+def open_rows(
+    options: argparse.Namespace, not_yet: Sequence[str] = ()
+) -> "Iterator[LazyTable | None]":
+    """Give the rows of the database that was named, None where there are files."""
+    from ordinate.readers.columns import Files
+    from ordinate.readers.tables import LazyTable, open_table
+
+    with open_source(options, not_yet) as source:
+        table = None if isinstance(source, Files) else open_table(source)
+        assert table is None or isinstance(table, LazyTable)  # noqa: S101 - a query is one
         yield table
+
+
+@contextmanager
+def keep_standard_input() -> Iterator[None]:
+    """Let standard input be read twice, as predicted levels and probabilities are."""
+    given = sys.stdin
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(given.buffer, copy)
+        sys.stdin = cast("TextIO", _Rewound(copy))
+        try:
+            yield
+        finally:
+            sys.stdin = given
+
+
+class _Rewound:
+    """Bytes in place of standard input, which begin anew each time that they are asked for."""
+
+    def __init__(self, copy: IO[bytes]) -> None:
+        self.copy = copy
+
+    @property
+    def buffer(self) -> IO[bytes]:
+        """The bytes from the first one on."""
+        self.copy.seek(0)
+        return self.copy

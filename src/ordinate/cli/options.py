@@ -352,18 +352,6 @@ def load_metric_files(paths: Iterable[str]) -> None:
             raise BadOption(f"{path} cannot be loaded: {what}") from problem
 
 
-def is_read_once(path: str) -> bool:
-    """Tell whether something can be read once only."""
-    from pathlib import Path
-
-    if path == "-":
-        return True
-    try:
-        return Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
-    except (OSError, ValueError):
-        return False
-
-
 def list_inputs(options: argparse.Namespace) -> list[str]:
     """Return every path that the options name as something to read."""
     values = [x for value in vars(options).values() for x in _wrap_in_list(value)]
@@ -442,6 +430,19 @@ def read_systems(
         systems = dict(zip(named.systems, named.systems, strict=True))
         names, missing = named.arguments, options.missing
         return count_table_systems(table, names, systems, scale, missing, named.renamed)
+
+
+def collect_columns(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the columns that were named, and how labels become levels, as functions take them."""
+    from ordinate.readers.columns import Files, ItemColumns
+    from ordinate.scale.declaration_files import read_label_map
+
+    of_files = {x.name for x in list_settings(Files)}
+    given = collect_given(options, ItemColumns, LabelOptions)
+    given = {name: value for name, value in given.items() if name not in of_files}
+    if "label_map" in given:
+        given["label_map"] = read_label_map(given["label_map"])
+    return given
 
 
 def read_renamed_labels(options: argparse.Namespace) -> "LabelMap":

@@ -58,29 +58,39 @@ def show_stages() -> Iterator[Callable[[str, float, str], None]]:
         yield progress
 
 
+State = tuple[str, float, str]  # a word, the share that is done, and a note
+_under_way: list[Callable[[], State]] = []  # one within the other: the last is shown
+_reading = threading.Lock()  # so that nothing is asked how far it is once it has ended
+
+
 @contextmanager
-def _run_display(read_state: Callable[[], tuple[str, float, str]]) -> Iterator[None]:
+def _run_display(read_state: Callable[[], State]) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    _under_way.append(read_state)
     done = threading.Event()
-    shower = threading.Thread(target=_update_display, args=(read_state, done), daemon=True)
-    shower.start()
+    shower = threading.Thread(target=_update_display, args=(done,), daemon=True)
+    is_first = len(_under_way) == 1
+    if is_first:
+        shower.start()
     try:
         yield
     finally:
-        done.set()
-        shower.join()
+        if is_first:
+            done.set()
+            shower.join()
+        with _reading:
+            _under_way.pop()
 
 
-def _update_display(
-    read_state: Callable[[], tuple[str, float, str]], done: threading.Event
-) -> None:
+def _update_display(done: threading.Event) -> None:
     if done.wait(START_SECONDS):
         return
     widest = 0
     while not done.wait(UPDATE_SECONDS):
-        line = _format_line(*read_state())
+        with _reading:
+            line = _format_line(*_under_way[-1]())
         widest = max(widest, len(line))
         sys.stderr.write(f"\r{line:<{widest}}")  # what a longer line left is overwritten
         sys.stderr.flush()

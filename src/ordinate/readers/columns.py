@@ -1,11 +1,15 @@
 """Columns of files, declared once: what they hold, and the flag that names each."""
 
 import csv
+import os
 import re
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, shorten
 from ordinate.settings import Setting, list_settings
 
 Gold = Annotated[str | None, Setting("column of the gold levels", metavar="COL")]
@@ -37,6 +41,11 @@ TidyLabels = Annotated[
         "take labels with blanks around them, in any case and Unicode form (NFKC)", default="no"
     ),
 ]
+GoldFile = Annotated[
+    str | None,
+    Setting("file of gold levels or targets, if it is another one", metavar="FILE", path="file"),
+]
+RowOrder = Annotated[bool, Setting("match gold and predictions by their row order")]
 ROLES = {  # what columns of items are called, by the arguments that name them
     "gold": "gold",
     "target": "gold",
@@ -48,6 +57,8 @@ ROLES = {  # what columns of items are called, by the arguments that name them
     "lower": "lower",
     "upper": "upper",
 }
+PathName = str | os.PathLike[str]
+Paths = PathName | Sequence[PathName]
 MEMORY = re.compile(r"(?=[\d.]*[1-9])\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
@@ -171,14 +182,9 @@ class ItemColumns(FileOptions):
         str | None,
         Setting("column of times, for the baseline of the previous value", metavar="COL"),
     ] = None
-    gold_file: Annotated[
-        str | None,
-        Setting(
-            "file of gold levels or targets, if it is another one", metavar="FILE", path="file"
-        ),
-    ] = None
+    gold_file: GoldFile = None
     id: Id = None
-    row_order: Annotated[bool, Setting("match gold and predictions by their row order")] = False
+    row_order: RowOrder = False
     renormalize: Annotated[
         bool, Setting("accept probabilities whose sum is 1 but for rounding to two decimals")
     ] = False
@@ -195,6 +201,83 @@ class ItemColumns(FileOptions):
         """The columns beside those of gold and predictions, by role."""
         sides = ("gold", "target", "predicted")
         return {ROLES[x]: name for x, name in self.arguments.items() if x not in sides}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(FileOptions):
+    """Files in place of a table, how they are read, and how gold levels of another file are joined.
+
+    `paths` are names and patterns, or one of them; "-" is standard input. While they are read, the
+    context that `watch` gives is open.
+
+    >>> Files("run.csv", gold_file="gold.csv", id="essay").names
+    ['run.csv']
+    """
+
+    paths: Paths = field(kw_only=False)
+    gold_file: GoldFile = None
+    id: Id = None
+    row_order: RowOrder = False
+    watch: Callable[[Any], AbstractContextManager[None]] = field(
+        default=lambda _: nullcontext(), repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse no files at all, and options that make no sense together."""
+        super().__post_init__()
+        if not self.names:
+            raise BadOption("There are no files: name one.")
+
+    @property
+    def names(self) -> list[str]:
+        """The names and patterns."""
+        if isinstance(self.paths, (str, os.PathLike)):
+            return [os.fspath(self.paths)]
+        return [os.fspath(path) for path in self.paths]
+
+    @classmethod
+    def find(cls, data: Any, columns: Iterable[Any] = ()) -> Self | None:
+        """Return the files that data name, None where they are something else.
+
+        A list of strings is one of labels, unless `columns` are named beside it.
+        """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, (str, os.PathLike)):
+            return cls(data)
+        if not (isinstance(data, (list, tuple)) and data):
+            return None
+        named = any(isinstance(column, str) for column in columns)
+        kinds = (str, os.PathLike) if named else os.PathLike
+        return cls(data) if all(isinstance(path, kinds) for path in data) else None
+
+    def refuse_read_once(self, what: str) -> None:
+        """Refuse pipes, which can be read once only, where `what` reads the items twice."""
+        for path in self.names:
+            if path != "-" and is_read_once(path):
+                raise BadOption(f"{what} read twice: name a file in place of {shorten(path)}.")
+
+    def name_columns(self, roles: Mapping[str, Any], **more: Any) -> "ItemColumns":
+        """Return what is asked of the files: columns by their roles, which are names."""
+        named = {role: column for role, column in roles.items() if column is not None}
+        for role, column in named.items():
+            if not isinstance(column, str):
+                raise BadOption(
+                    f"With files, {role}=… is the name of one of their columns, not "
+                    f"{type(column).__name__}."
+                )
+        of_files = {x.name for x in fields(self)} & {x.name for x in fields(ItemColumns)}
+        return ItemColumns(**{x: getattr(self, x) for x in of_files}, **named, **more)
+
+
+def is_read_once(path: str) -> bool:
+    """Tell whether something can be read once only."""
+    if path == "-":
+        return True
+    try:
+        return Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
+    except (OSError, ValueError):
+        return False
 
 
 def split_key(text: str) -> tuple[str, ...]:

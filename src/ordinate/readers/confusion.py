@@ -26,7 +26,7 @@ def count_files(
     missing: MissingPolicy = "error",
     *,
     look_at_items: "Callable[[FileItems, ConfusionReader, Scale], None]" = lambda *_: None,
-    check_groups: Callable[[list[Any]], None] = lambda _: None,
+    check_groups: Callable[[list[Any]], None] | None = None,
     watch: Watch = lambda _: nullcontext(),
 ) -> ConfusionData:
     """Count files into confusion matrices.
@@ -39,7 +39,8 @@ def count_files(
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed)
         reading = ConfusionReader(found, planner.list_titles(), spelling)
-        check_groups(reading.cells.clusters.values)
+        if check_groups is not None:
+            check_groups(reading.cells.clusters.values)
         data = reading.read(scale, missing)
         look_at_items(found, reading, data.matrix.scale)
     notes = (*planner.notes, *data.notes)
@@ -52,6 +53,8 @@ def count_table(
     scale: Any = None,
     missing: MissingPolicy = "error",
     renamed: Mapping[str, str | None] | None = None,
+    *,
+    check_groups: Callable[[list[Any]], None] | None = None,
 ) -> ConfusionData:
     """Count a table where it is; `names` are those of its columns, by argument."""
     refuse_unnamed_columns(names, GOLD, PREDICTED)
@@ -59,6 +62,8 @@ def count_table(
     sides = [titles[side] for side in SIDES if side in titles]
     scale, notes = table.find_scale(scale, sides)
     reading = ConfusionReader(table.open_items(titles), titles, LabelSpelling(renamed))
+    if check_groups is not None:
+        check_groups(reading.cells.clusters.values)
     data = reading.read(scale, missing)
     return replace(data, files=(), notes=(*notes, *data.notes))
 

@@ -325,6 +325,11 @@ class Origin(Serializable):
     match_counts: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, data: Any) -> "Origin":
+        """Return what data that a reader counted say of where they came from."""
+        return cls(data.gold, data.predicted, data.files, data.match_counts, data.notes)
+
     def name_files(self) -> str:
         """Return a sentence that names the files, with a space after it, or nothing."""
         more = len(self.files) - MOST_FILES

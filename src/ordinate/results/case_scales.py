@@ -21,11 +21,9 @@ from ordinate.results.arguments import (
 from ordinate.results.base import Origin
 from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
 from ordinate.results.case_averages_text import MOST_NAMED
-from ordinate.results.evaluation_tables import count_tables
-from ordinate.results.given_columns import take_columns
+from ordinate.results.label_sources import LabelSource
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorize_column
-from ordinate.scale.label_maps import explain_unknown_labels
+from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.scale.labels import normalize_label
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
@@ -34,23 +32,28 @@ Scales = Mapping[Any, "Scale | str | Iterable[Hashable]"]
 
 
 def evaluate_cases(
-    gold: Any,
-    predicted: Any,
-    cases: Any,
-    scale_by: Scales,
+    data: Any = None,
+    predicted: Any = None,
+    cases: Any = None,
+    scale_by: Scales | None = None,
     metrics: MetricSelection = None,
     *,
+    gold: Any = None,
     fixed_cases: bool = True,
     weights: Any = None,
     missing: MissingPolicy = "error",
+    label_map: Mapping[str, str | None] | None = None,
+    tidy_labels: bool = False,
     interval: IntervalOption = 0.95,
     seed: int | None = None,
 ) -> CaseAverages:
     """Evaluate cases (prompts, tasks) that have their own scales, and average over them.
 
-    `cases` is a column that says which case an item belongs to, `scale_by` gives the scale of each
-    case. Nothing is pooled: two points are something else on 0..3 than on 0..60. The mean is about
-    these very cases, whose items are the sample, unless `fixed_cases` is False.
+    `data` is a column of gold levels, or files, a frame or a query whose columns the others name,
+    as `evaluate` takes them. `cases` is a column that says which case an item belongs to,
+    `scale_by` gives the scale of each case. Nothing is pooled: two points are something else on
+    0..3 than on 0..60. The mean is about these very cases, whose items are the sample, unless
+    `fixed_cases` is False.
 
     >>> found = evaluate_cases(
     ...     [0, 3, 1, 20, 55, 60], [0, 2, 1, 30, 50, 60], ["p1"] * 3 + ["p2"] * 3,
@@ -59,17 +62,27 @@ def evaluate_cases(
     >>> found.metrics["quadratic_kappa"].values.round(3).tolist()
     [0.857, 0.912]
     """
-    scales = {case: Scale.of(scale) for case, scale in scale_by.items()}
-    union = join_scales(scales.values())
-    cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
-    check_case_scales(factorize_column(cases, "cases").values, scales)
-    given = take_columns(gold, "gold", predicted=predicted, weights=weights, groups=cases)
-    with explain_joined_scales():
-        counted = count_tables(given, union, missing)
-    named = Cases(counted.group_values, find_column_name(cases), fixed_cases)
+    if cases is None:
+        raise BadOption("Which column says the case of an item? Name it: cases=….")
+    scales = {case: Scale.of(scale) for case, scale in (scale_by or {}).items()}
     intervals = resolve_intervals(interval, seed=seed)
+    cases = list(cases) if isinstance(cases, Iterator) else cases  # it is read twice
+    roles = {"gold": gold, "predicted": predicted, "weights": weights, "groups": cases}
+    source = LabelSource(
+        data,
+        roles,
+        join_scales(scales.values()),
+        LabelMap(label_map, tidy=tidy_labels),
+        missing,
+        check_groups=lambda names: check_case_scales(names, scales),
+    )
+    with explain_joined_scales():
+        counted, _ = source.count()
+    named = Cases(counted.group_values, find_column_name(cases), fixed_cases)
     assert counted.groups is not None  # noqa: S101 - cases are the groups
-    return average_scaled_cases(counted.groups, named, scales, select_metrics(metrics), intervals)
+    return average_scaled_cases(
+        counted.groups, named, scales, select_metrics(metrics), intervals, Origin.of(counted)
+    )
 
 
 def join_scales(scales: Iterable[Scale]) -> Scale:

@@ -29,15 +29,16 @@ COPY_FORMATS = {  # by suffix
 OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file that no format of items is for, before any work is done."""
+def find_copy_format(path: Path) -> str:
+    """Return how the engine writes a file, or refuse it before any work is done."""
     if path.suffix.lower() not in COPY_FORMATS:
         known = ", ".join(filter(None, COPY_FORMATS))
         raise BadOutput(f"Items are written as {known}, not as *{path.suffix}.")
+    return COPY_FORMATS[path.suffix.lower()]
 
 
 def write_disagreements(
-    out: Path, items: FileItems, reading: ConfusionReader, scale: Scale
+    out: Path, form: str, items: FileItems, reading: ConfusionReader, scale: Scale
 ) -> None:
     """Write the items that are wrong (gold, predicted, steps off) or have no prediction."""
     wrong, unanswered = _list_disagreements(reading, scale)
@@ -51,10 +52,9 @@ def write_disagreements(
         + ("NULL" if predicted is None else quote_literal(predicted))
         for gold, predicted in unanswered
     ]
-    connection, form = items.connection, COPY_FORMATS[out.suffix.lower()]
     selections = [_build_selection_sql(part, steps, silent) for part in items.parts]
     query = " UNION ALL BY NAME ".join(selections)
-    run_query(lambda: copy_to_file(connection, query, out, form), str(out))
+    run_query(lambda: copy_to_file(items.connection, query, out, form), str(out))
 
 
 def _list_disagreements(

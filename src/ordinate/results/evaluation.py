@@ -2,11 +2,13 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadScale, NotApplicable
+from ordinate.errors import BadOption, BadScale, NotApplicable, word_advice
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.small_samples import compute_effective_sizes
@@ -19,17 +21,13 @@ from ordinate.inference.subgroup_differences import (
 )
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import is_known_metric
-from ordinate.readers.confusion import count_table
 from ordinate.readers.databases import Query
-from ordinate.readers.items import CLUSTER
-from ordinate.readers.tables import LazyTable
 from ordinate.render import Document
 from ordinate.render.tables import to_plain
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
     ScaleDeclaration,
-    describe_preset,
     find_column_name,
     needs_probabilities,
     resolve_intervals,
@@ -55,14 +53,9 @@ from ordinate.results.case_averages import (
     average_over_groups,
 )
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
-from ordinate.results.evaluation_tables import count_tables, pool_rests
 from ordinate.results.evaluation_text import describe_evaluation
-from ordinate.results.given_columns import (
-    GivenColumns,
-    list_names,
-    refuse_idle_options,
-    take_columns,
-)
+from ordinate.results.given_columns import refuse_idle_options
+from ordinate.results.label_sources import LabelSource, ProbabilityOptions
 from ordinate.results.metric_scores import (
     Score,
     estimate_each,
@@ -71,19 +64,16 @@ from ordinate.results.metric_scores import (
 )
 from ordinate.results.per_level import compute_level_records, to_integer_if_whole
 from ordinate.scale import resolve_scale
-from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
+from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.confusion import ConfusionData
-from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels
+from ordinate.summaries.probabilities import ColumnLabels
 from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
-    from ordinate.readers.probability_sums import ProbabilityReader
     from ordinate.render.charts import Chart
     from ordinate.results.calibration import Calibration
 
-DEFAULT_BINS = 10  # of the calibration report
-Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -167,6 +157,22 @@ class Evaluation(Result):
         )
 
     @classmethod
+    def from_data(
+        cls, data: ConfusionData, metrics: MetricSelection, **options: Any
+    ) -> "Evaluation":
+        """Evaluate what was counted, wherever it came from, as `from_summary` does."""
+        return cls.from_summary(
+            data.matrix,
+            metrics,
+            by=data.by,
+            groups=data.groups,
+            second_rater=data.second_rater,
+            second_rater_by=data.second_rater_by,
+            origin=Origin.of(data),
+            **options,
+        )
+
+    @classmethod
     def _evaluate_subgroups(
         cls,
         parts: dict[Hashable, ConfusionMatrix],
@@ -184,9 +190,9 @@ class Evaluation(Result):
         half = None if progress is None else lambda share: progress(share / 2.0)
         found = cls._evaluate_batch(batch, metrics, intervals, rated, cases, half)
         if intervals is not None and len(parts) > 1:
-            others = estimate_each(metrics, pool_rests(batch), intervals, None)
+            others = estimate_each(metrics, _pool_rests(batch), intervals, None)
             matrices = ConfusionMatrix.stack([part.confusion_matrix for part in found])
-            sizes = (compute_effective_sizes(x) for x in (matrices, pool_rests(matrices)))
+            sizes = (compute_effective_sizes(x) for x in (matrices, _pool_rests(matrices)))
             fewest = np.minimum(*sizes).round(6).tolist()  # 20 items of weight 0.1 are 20
             deals = Resampling(choose_deal_count(len(parts)), intervals.seed)
             tests = randomize_subgroups(metrics, batch, deals)
@@ -404,19 +410,24 @@ def evaluate(
     probabilities: Any = None,
     columns: ColumnLabels = None,
     renormalize: bool = False,
-    bins: int = DEFAULT_BINS,
+    bins: int | None = None,
     interval: IntervalOption = 0.95,
     seed: int | None = None,
+    items: str | Path | None = None,
+    force: bool = False,
+    progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
 
-    `data` is a column of gold levels, beside one of predicted levels; or a table, of which the
-    other arguments name columns: `evaluate(frame, gold="level", predicted="guess")`. Tables are
+    `data` is a column of gold levels, beside one of predicted levels; or what has columns that the
+    other arguments name: `evaluate("run.csv", gold="level", predicted="guess")`. These are files
+    (a path, or `Files` for several, for how they are read, and for gold levels of another file),
     frames of pandas, Polars, PyArrow, DuckDB, Ibis, Dask and PySpark, columns by name, and `Query`
-    of a database; lazy ones are counted by their own engine. A `ConfusionMatrix` is evaluated as
-    it is. `label_map` renames labels first, `tidy_labels` takes them with blanks around them, in
-    any case and Unicode form, and predicted numbers are cut into levels at `edges`, of which there
-    is one less than there are levels; a score that equals an edge is of the level above it.
+    of a database; files and lazy frames are counted by their own engine. A `ConfusionMatrix` is
+    evaluated as it is. `label_map` renames labels first, `tidy_labels` takes them with blanks
+    around them, in any case and Unicode form, and predicted numbers are cut into levels at `edges`,
+    of which there is one less than there are levels; a score that equals an edge is of the level
+    above it.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
@@ -432,7 +443,10 @@ def evaluate(
     probable level is taken. `columns` are the labels of the columns of an array, such as
     `model.classes_`, or "scale": without it, an array is taken where sorting the labels gives the
     order of the scale. A level that no column is for has the probability 0. `renormalize` accepts
-    rows that were rounded to two decimals, `bins` is how many the calibration report has.
+    rows that were rounded to two decimals, `bins` is how many the calibration report has: those
+    that a metric asks for, or ten. `items` is a file (.csv, .jsonl, .parquet) to which the items of
+    files that disagree are written, and `force` overwrites it. `progress` is told the share of the
+    work that is done.
 
     >>> result = evaluate(["A1", "B1", "B2"], ["A1", "B1", "C1"], "cefr")
     >>> round(result.metrics["accuracy"].value, 3), round(result.metrics["mae"].value, 3)
@@ -446,106 +460,41 @@ def evaluate(
     _check_cases(groups, average_over, fixed=fixed_cases)
     if isinstance(scale, Mapping):
         raise BadOption("Cases that have their own scales: ordinate.evaluate_cases(…, scale_by=…).")
-    of_rows = {
-        "columns": columns,
-        "renormalize": renormalize,
-        "bins": None if bins == DEFAULT_BINS else bins,
-    }
+    roles = {"gold": gold, "predicted": predicted, "weights": weights, "by": by}
+    roles |= {"groups": groups, "second_rater": second_rater}
+    of_rows = {"columns": columns, "renormalize": renormalize, "bins": bins}
+    settings: Any = {"attribution_metrics": error_attribution, "interval": intervals}
+    settings["progress"] = progress
     if isinstance(data, ConfusionMatrix):
-        of_items = {"gold": gold, "predicted": predicted, "weights": weights, "by": by}
-        of_items |= {"groups": groups, "average_over": average_over, "second_rater": second_rater}
-        of_items |= {"scale": scale, "label_map": label_map, "probabilities": probabilities}
-        of_items |= {"tidy_labels": tidy_labels or None, "edges": tuple(edges) or None}
-        late = None if missing == "error" else missing
-        reason = "a confusion matrix is counted already"
-        refuse_idle_options(reason, **of_items, **of_rows, missing=late)
-        return Evaluation.from_summary(
-            data, metrics, attribution_metrics=error_attribution, interval=intervals
-        )
-    given = take_columns(
-        data,
-        "gold",
-        gold=gold,
-        predicted=predicted,
-        weights=weights,
-        by=by,
-        groups=groups if average_over is None else average_over,
-        second_rater=second_rater,
-    )
+        of_items = {"scale": scale, "average_over": average_over, "probabilities": probabilities}
+        of_items |= {"label_map": label_map, "tidy_labels": tidy_labels, "items": items}
+        of_items |= {
+            "edges": tuple(edges) or None,
+            "missing": None if missing == "error" else missing,
+        }
+        refuse_idle_options("a confusion matrix is counted already", **roles, **of_items, **of_rows)
+        return Evaluation.from_summary(data, metrics, **settings)
+    if average_over is not None:
+        roles["groups"] = average_over
     of_labels, of_probabilities = split_metrics_by_summary(metrics)
-    if probabilities is None and (predicted is None or needs_probabilities(of_probabilities)):
-        lacking = (
-            "predicted levels: pass predicted=… or"
-            if predicted is None
-            else "probabilities, which metrics need: pass"
-        )
-        raise BadOption(f"There are no {lacking} probabilities=….")
-    if probabilities is None:
-        refuse_idle_options("it is for probabilities, and there are none", **of_rows)
-    calibrations: Calibrations = (None, {})
-    spelling = LabelMap(label_map, tidy=tidy_labels, edges=edges)
-    if spelling.edges and predicted is None:
-        raise BadOption("edges=… cut predicted scores: name them (predicted=…).")
-    if isinstance(given.table, LazyTable):
-        if probabilities is None:
-            counted = count_table(given.table, given.names, scale, missing, spelling)
-        else:
-            from ordinate.readers.probability_sums import ProbabilityReader  # noqa: PLC0415 - start-up
-
-            named = list_names(probabilities, columns)
-            reading = ProbabilityReader(
-                *(given.table, given.names, named, scale, spelling),
-                renormalize=renormalize,
-                drop=missing == "drop",
-            )
-            whole, parts = _count_probabilities(
-                reading, of_probabilities, missing=missing, bins=bins, interval=intervals
-            )
-            counted = reading.count_labels(missing)
-            calibrations = whole.replace_fields(agreement=reading.measure_agreement()), parts
+    selected, asked = select_metrics(of_labels), None  # before anything is read
+    if probabilities is not None:
+        options = {"columns": columns, "renormalize": renormalize, "interval": intervals}
+        options["clustered"] = roles["groups"] is not None
+        asked = ProbabilityOptions.of(probabilities, of_probabilities, bins, **options)
+    elif needs_probabilities(of_probabilities):
+        advice = word_advice("pass {probabilities}", probabilities=...)
+        raise BadOption(f"There are no probabilities, which metrics need: {advice}.")
     else:
-        given, declared = given.read_labels(scale, spelling, ["predicted"])
-        drop = missing == "drop"
-        with explain_unknown_labels():
-            if probabilities is not None:
-                given = given.add_probabilities(probabilities, columns, declared, drop=drop)
-                calibrations = _evaluate_probabilities(
-                    given,
-                    scale=declared,
-                    metrics=of_probabilities,
-                    missing="drop" if drop else "error",
-                    renormalize=renormalize,
-                    bins=bins,
-                    interval=intervals,
-                )
-            counted = count_tables(given, declared, missing)
-        preset = describe_preset(declared) if scale is None else ()
-        counted = replace(counted, notes=(*preset, *spelling.describe(declared)))
+        refuse_idle_options("it is for probabilities, and there are none", **of_rows)
+    spelling = LabelMap(label_map, tidy=tidy_labels, edges=edges)
+    source = LabelSource(data, roles, scale, spelling, missing, asked, items, force)
+    counted, calibrations = source.count()
     cases = None
     if average_over is not None:
         cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
-    result = evaluate_data(
-        counted,
-        of_labels,
-        cases=cases,
-        attribution_metrics=error_attribution,
-        interval=intervals,
-    )
+    result = Evaluation.from_data(counted, selected, cases=cases, **settings)
     return result.add_calibration(*calibrations)
-
-
-def evaluate_data(data: ConfusionData, metrics: MetricSelection, **options: Any) -> Evaluation:
-    """Evaluate what was counted, wherever it came from; the options are those of `from_summary`."""
-    return Evaluation.from_summary(
-        data.matrix,
-        metrics,
-        by=data.by,
-        groups=data.groups,
-        second_rater=data.second_rater,
-        second_rater_by=data.second_rater_by,
-        origin=Origin(data.gold, data.predicted, data.files, data.match_counts, data.notes),
-        **options,
-    )
 
 
 def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
@@ -562,50 +511,11 @@ def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
 
 
 def _check_cases(groups: Any, average_over: Any, *, fixed: bool) -> None:
-    if average_over is not None and groups is not None:
+    same = isinstance(groups, str) and isinstance(average_over, str) and groups == average_over
+    if average_over is not None and groups is not None and not same:
         raise BadOption(CASES_ARE_CLUSTERS)
     if fixed and average_over is None:
         raise BadOption(UNNAMED_CASES)
-
-
-def _evaluate_probabilities(given: GivenColumns, **options: Any) -> "Calibrations":
-    """Return the calibration of all items, and of each subgroup."""
-    from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
-
-    gold, by, probabilities = given["gold"], given["by"], given["probabilities"]
-    options |= {"columns": IN_ORDER_OF_SCALE, "weights": given["weights"]}
-    grouped = given["groups"] is not None
-    result = Calibration.of(gold, probabilities, **options)
-    parts = {} if by is None else calibrate_subgroups(gold, probabilities, by, **options)
-    agreement = given.measure_agreement(options["scale"])
-    return (
-        result.replace_fields(clustered=grouped, agreement=agreement),
-        {name: part.replace_fields(clustered=grouped) for name, part in parts.items()},
-    )
-
-
-def _count_probabilities(
-    reading: "ProbabilityReader",
-    metrics: MetricSelection,
-    *,
-    missing: MissingPolicy,
-    bins: int,
-    interval: IntervalOption,
-) -> "tuple[Calibration, dict[Hashable, Calibration]]":
-    """Return the calibration of all items of a lazy table, and of each subgroup."""
-    from ordinate.results.calibration import (  # noqa: PLC0415 - start-up: labels alone need none
-        Calibration,
-        collect_required_parts,
-        select_probability_metrics,
-    )
-
-    selected = select_probability_metrics(metrics, bins)
-    whole, by = reading.count_probabilities(collect_required_parts(selected, bins), missing)
-    options: Any = {"bins": bins, "interval": interval, "clustered": CLUSTER in reading.titles}
-    return (
-        Calibration.from_blocks(whole, selected, **options),
-        {name: Calibration.from_blocks(part, selected, **options) for name, part in by.items()},
-    )
 
 
 def score(
@@ -655,3 +565,15 @@ def _list_differences(differences: dict[str, SubgroupDifference]) -> list[Record
     keys = ("p", "p_adjusted", "p_note")
     rows = zip(_list_estimates(differences), differences.values(), strict=True)
     return [row | {key: getattr(found, key) for key in keys} for row, found in rows]
+
+
+def _pool_rests(parts: ConfusionMatrix) -> ConfusionMatrix:
+    """Return for each matrix of a batch all others: what comes before it, and what comes after."""
+
+    def add_others(array: NDArray[Any]) -> NDArray[Any]:
+        before, after = np.zeros_like(array), np.zeros_like(array)
+        before[1:] = np.cumsum(array[:-1], axis=0)
+        after[:-1] = np.cumsum(array[:0:-1], axis=0)[::-1]
+        return before + after
+
+    return parts.map(add_others)

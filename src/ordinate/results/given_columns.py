@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, word_advice
 from ordinate.readers.column_names import check_column, expand_columns
 from ordinate.readers.tables import ColumnTable, LazyTable, is_table, open_table
 from ordinate.scale import Scale, resolve_scale
@@ -149,7 +149,8 @@ def refuse_idle_options(reason: str, **options: Any) -> None:
     """Refuse options that were given (not None, not False) and have no meaning here."""
     for name, value in options.items():
         if value is not None and value is not False:
-            raise BadOption(f"{name}=… has no meaning here: {reason}.")
+            named = word_advice(f"{{{name}}}", **{name: ...})
+            raise BadOption(f"{named} has no meaning here: {reason}.")
 
 
 def refuse_strange_table(data: Any, column: Any) -> None:
