@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
 
 
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Evaluation(Result):
     """A confusion matrix with its metrics, its levels and its subgroups.

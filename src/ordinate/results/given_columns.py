@@ -149,7 +149,8 @@ def refuse_idle_options(reason: str, **options: Any) -> None:
     """Refuse options that were given (not None, not False) and have no meaning here."""
     for name, value in options.items():
         if value is not None and value is not False:
-            named = word_advice(f"{{{name}}}", **{name: ...})
+            option: Any = {name: ...}
+            named = word_advice(f"{{{name}}}", **option)
             raise BadOption(f"{named} has no meaning here: {reason}.")
 
 

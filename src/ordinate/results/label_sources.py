@@ -286,7 +286,10 @@ class LabelSource:
                     "{by}, {groups} and {second_rater} with probabilities alone need the gold "
                     "levels in the same file. Join the files, or name a column of predictions "
                     "({predicted}).",
-                    **dict.fromkeys(("by", "groups", "second_rater", "predicted"), ...),
+                    by=...,
+                    groups=...,
+                    second_rater=...,
+                    predicted=...,
                 )
             )
         scale = None if self.scale is None else Scale.of(self.scale)
