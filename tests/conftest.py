@@ -6,8 +6,6 @@ profile `long` ten times as many, each time others.
 
 import gc
 import os
-import shutil
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -21,15 +19,6 @@ for name, count in (("quick", 25), ("all", 100), ("long", 1000)):
         max_examples=count,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
-
-MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of pytest's own is made in it
-ROOM = 4 << 30  # bytes
-
-
-def pytest_configure() -> None:
-    """Keep files of tests in memory where there is room: else many wait for the disk most."""
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_finish() -> None:

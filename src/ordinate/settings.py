@@ -9,13 +9,12 @@ the check, whose error names the flag.
 import inspect
 import math
 import types
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ordinate.errors import BadOption, BadStore, shorten, suggest_names
+from ordinate.errors import BadOption, shorten, suggest_names
 
 REQUIRED = object()  # the default of a setting that has none
 
@@ -192,15 +191,6 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
             f"{format_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
             f"{shorten(value)}.{near}"
         )
-
-
-def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, of which two readers may take two values for one key."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise BadStore(f"{shorten(twice)} stands twice in one object")
-    return found
 
 
 def format_flag(name: str) -> str:

@@ -1,11 +1,8 @@
 """`ordinate meta`: files in, the same judgement as in Python, and one message for bad input."""
 
-import contextlib
-import csv
 import json
 import re
 import shlex
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -66,18 +63,6 @@ def test_columns_of_one_file_are_judged_as_in_python():
     assert without_source(found) == without_source(expected())
     assert list(found["metrics"]) == list(EVALUATED_METRICS)
     assert found["test_cases"] == CASES
-
-
-def test_systems_of_a_database_are_judged_as_in_python():
-    with contextlib.closing(sqlite3.connect("runs.db")) as connection:
-        connection.execute("create table runs (topic text, level text, a text, b text, c text)")
-        with Path("results.csv").open(encoding="utf-8") as file:
-            rows = list(csv.reader(file))[1:]
-        connection.executemany("insert into runs values (?, ?, ?, ?, ?)", rows)
-        connection.commit()
-    query = ("--sql", "sqlite:///runs.db", "--query", "select * from runs")
-    found = judged(*query, *WIDE[1:], "--groups", "topic")
-    assert without_source(found) == without_source(expected())
 
 
 def test_one_system_has_the_values_that_python_gives():

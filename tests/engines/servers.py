@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -29,12 +30,14 @@ def start_spark() -> Any:
     if shutil.which("java") is None:
         miss_server("Java for Spark")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # which has this package, too
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "ERROR",
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
     session = _start_workers(sql.SparkSession, settings)
     atexit.register(session.stop)

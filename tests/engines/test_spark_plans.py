@@ -1,4 +1,7 @@
-"""What Spark plans for an evaluation: its own operators on its workers, and a few rows back."""
+"""What Spark plans for an evaluation: work on its workers, and a few rows back.
+
+Labels and probabilities are summed up by its own operators; a regression by ours, on partitions.
+"""
 
 import re
 
@@ -76,9 +79,7 @@ def evaluate_regression(rows):
     ordinate.evaluate_regression(rows, target="target", predicted="guessed", interval=None)
 
 
-@pytest.mark.parametrize(
-    "ask", [evaluate, evaluate_clusters, evaluate_probabilities, compare, evaluate_regression]
-)
+@pytest.mark.parametrize("ask", [evaluate, evaluate_clusters, evaluate_probabilities, compare])
 def test_no_python_runs_on_the_workers_and_what_is_collected_does_not_grow(plans, ask):
     ask(make_rows(10_000))
     small, plans[:] = list(plans), []
@@ -89,6 +90,22 @@ def test_no_python_runs_on_the_workers_and_what_is_collected_does_not_grow(plans
         assert "HashAggregate" in plan or "Limit" in plan, plan
         assert rows == few
     assert sum(rows for _, rows in plans) < 2_000
+
+
+def test_partitions_of_a_regression_send_a_row_each(monkeypatch):
+    rows = make_rows(200_000).repartition(5)
+    kind, sent = type(rows), []
+    collect = kind.collect
+
+    def record(frame):
+        found = collect(frame)
+        sent.append((read_plan(frame), len(found)))
+        return found
+
+    monkeypatch.setattr(kind, "collect", record)
+    evaluate_regression(rows)
+    ours = [count for plan, count in sent if PYTHON.search(plan)]
+    assert ours == [5, 5, 5]  # for the mean, the median and the sums
 
 
 def test_a_function_of_python_would_be_seen():

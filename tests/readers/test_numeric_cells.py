@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from regression_files import delimited, items, name_columns, value, write
+from regression_files import delimited, items, lines, name_columns, value, write
 
 from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
 from ordinate.readers.regression import sum_files
@@ -88,6 +88,21 @@ def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
     assert grouped.groups.items.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("text", ["-", "n/a", "NA", " null ", "None", "."])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_spellings_of_missing_numbers_are_missing(text, ending):
+    rows = [{"id": k, "y": 1.0 * k, "pred": k + 0.5} for k in range(4)]
+    rows[2] |= {"pred": text}
+    path = write(f"a.{ending}", (delimited if ending == "csv" else lines)(rows))
+    write("gold.csv", "id,y\n0,0\n1,1\n2,2\n3,n/a\n")
+    joined = name_columns("y", "pred", gold_file="gold.csv", id="id")
+    with pytest.raises(MissingLabels, match=r"1 of 4 predictions in column 'pred'.*\(row 3\)"):
+        sum_files([path], name_columns("y", "pred"))
+    for columns, dropped in ((name_columns("y", "pred"), 1), (joined, 2)):
+        found = sum_files([path], columns, missing="drop").moments
+        assert (found.n, found.dropped) == (4 - dropped, dropped)
+
+
 def test_missing_predictions_and_groups_are_named():
     write("p.csv", "y,pred\n1,2\n2,\n3,\n")
     with pytest.raises(MissingLabels, match=r"2 of 3 predictions in column 'pred'.*row 2, row 3"):
@@ -100,9 +115,9 @@ def test_missing_predictions_and_groups_are_named():
 def test_a_subgroup_knows_what_was_dropped_from_it():
     write("d.csv", "y,pred,season\n1,2,dry\n2,,dry\n3,4,wet\n,4,\n")
     found = sum_files(["d.csv"], name_columns("y", "pred", by="season"), missing="drop")
-    kept = {name: (part.n, part.dropped) for name, part in found.by if part.shape == ()}
+    kept = {name: (part.n, part.dropped) for name, (part, _) in found.by}
     assert kept == {"dry": (1, 1), "wet": (1, 0), None: (0, 1)}
-    assert math.isnan(value("mae", dict(found.by)[None]))
+    assert math.isnan(value("mae", dict(found.by)[None][0]))
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "inf", "", "heavy", "1e151"])

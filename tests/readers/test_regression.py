@@ -1,6 +1,7 @@
 """Files of quantities: what the engine sums up is what long doubles sum up item by item."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,6 @@ import pytest
 from regression_files import (
     FORMS,
     METRICS,
-    binned,
     close,
     column,
     delimited,
@@ -27,11 +27,9 @@ from regression_files import (
 )
 
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
-from ordinate.readers import duckdb_connection, regression_keys
-from ordinate.readers import regression_sums as sums
+from ordinate.readers import batches, duckdb_connection
 from ordinate.readers.regression import RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
-from ordinate.summaries import regression_pooling
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments, bin_error_sizes
 
@@ -103,9 +101,10 @@ def test_several_files_are_one_table(whole):
     same(found.moments, whole.moments)
     same(found.groups, whole.groups)
     same(found.previous, whole.previous)
-    for (name, one), (other, two) in zip(found.by, whole.by, strict=True):
+    for (name, ones), (other, twos) in zip(found.by, whole.by, strict=True):
         assert name == other
-        same(one, two)
+        for one, two in zip(ones, twos, strict=True):
+            same(one, two)
     assert found.files == ("a.csv", "b.parquet", "c.jsonl")
 
 
@@ -137,11 +136,15 @@ def test_columns_may_be_found_by_usual_names():
 # --- subgroups and groups ------------------------------------------------------------------------
 
 
+def of_clusters(rows, **settings) -> Moments:
+    """Return summaries of clusters, which need no histogram of their own."""
+    return replace(moments(rows, **settings), histogram=None)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("few", [64, 3, 0])
-def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
-    for module in (sums, regression_keys):
-        monkeypatch.setattr(module, "FEW_KEYS", few)
+@pytest.mark.parametrize("size", [1 << 18, 64, 3])
+def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, size):
+    monkeypatch.setattr(batches, "ROWS_PER_BATCH", size)
     rows = items()
     path = write("groups.csv", delimited(rows))
     columns = name_columns(
@@ -152,14 +155,16 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
     sites = factorize_column([row["site"] for row in alive])
     same(found.moments, moments(rows, **settings))
-    same(found.groups, moments(alive, groups=sites, **settings))
+    same(found.groups, of_clusters(alive, groups=sites, **settings))
     assert [name for name, _ in found.by] == ["dry", "wet", None]
-    for name, batch in found.by:
+    for name, (part, batch) in found.by:
         here = [row for row in alive if row["season"] == name]
         codes = np.array([sites.codes[alive.index(row)] for row in here])
-        same(batch, moments(here, groups=sites._replace(codes=codes), **settings))
+        same(batch, of_clusters(here, groups=sites._replace(codes=codes), **settings))
+        same(part, moments(here, **settings))
     alone = sum_files([path], name_columns("y", "pred", by="season", weights=columns.weights))
-    for name, part in alone.by:
+    for name, (part, clusters) in alone.by:
+        assert clusters is None
         here = [row for row in alive if row["season"] == name]
         same(part, moments(here, weighted=weighted, constants=alone.moments.constants))
 
@@ -167,25 +172,8 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
     path = write("groups.csv", delimited(items()))
     found = sum_files([path], name_columns("y", "pred", by="season"))
-    (_, first), (_, second), (_, third) = found.by
+    first, second, third = (part for _, (part, _) in found.by)
     same(first + second + third, found.moments)
-
-
-def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
-    path = write("groups.csv", delimited(items()))
-    columns = name_columns("y", "pred", by="season", groups="site")
-    whole = sum_files([path], columns)
-    alone = sum_files([path], name_columns("y", "pred", by="season"))
-    binned(alone.by[0][1], whole.by[0][1].pooled)
-    for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST_GROUPS")):
-        with monkeypatch.context() as patched:
-            patched.setattr(module, name, 1)
-            patched.setattr(sums, "FEW_KEYS", 1)
-            found = sum_files([path], columns)
-        assert found.groups.histogram is None
-        assert found.by[0][1].histogram is None
-        assert found.notes == ("There are too many groups for a histogram of errors of each.",)
-        same(found.moments, whole.moments)
 
 
 # --- histograms, constants -----------------------------------------------------------------------
@@ -272,7 +260,7 @@ def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
         (found.moments, whole.moments),
         (found.groups, whole.groups),
         (found.previous, whole.previous),
-        *zip(dict(found.by).values(), dict(whole.by).values(), strict=True),
+        *((found_part, dict(whole.by)[x][0]) for x, (found_part, _) in found.by),
     ):
         same(mine, theirs)
     assert found.bounds.plain == pytest.approx(whole.bounds.plain, rel=1e-12)
@@ -334,14 +322,13 @@ def test_bounds_are_those_of_numpy(weighted, form):
         )
         return PredictionIntervals.of(y, low, high, w if weighted else None, groups, predicted=p)
 
-    equal(found.bounds, bounds(alive))
-    equal(found.intervals_by_group, bounds(alive, [row["site"] for row in alive]))
-    for name, batch in found.intervals_by_subgroup:
+    equal(found.bounds, bounds(alive, [row["site"] for row in alive]))
+    for name, batch in found.bounds_by:
         equal(batch.pooled, bounds([row for row in alive if row["season"] == name]))
     alone = sum_files([path], name_columns("y", "pred", weights, "season", None, "low", "high"))
-    for name, part in alone.intervals_by_subgroup:
+    equal(alone.bounds, bounds(alive))
+    for name, part in alone.bounds_by:
         equal(part, bounds([row for row in alive if row["season"] == name]))
-    assert alone.intervals_by_group is None
     assert sum_files([path], name_columns("y", "pred")).bounds is None
 
 
@@ -478,9 +465,9 @@ def test_the_number_of_threads_changes_no_digit(monkeypatch, form):
         monkeypatch.setitem(duckdb_connection.OFFLINE_SETTINGS, "threads", threads)
         columns = name_columns("y", "pred", "weight", "season", "site", "low", "high")
         data = sum_files([form], columns, constants={"median": None})
-        parts = [*data.by, *data.intervals_by_subgroup]
-        whole = (data.moments, data.groups, data.bounds, data.intervals_by_group)
-        return [x.to_dict() for x in (*whole, *(part for _, part in parts))]
+        by = [x for _, parts in data.by for x in parts]
+        whole = (data.moments, data.groups, data.bounds, *by, *(x for _, x in data.bounds_by))
+        return [x.to_dict() for x in whole]
 
     one = found(1)
     assert all(found(threads) == one for threads in (2, 3, 4))

@@ -8,13 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from ordinate.errors import BadOption, shorten
-from ordinate.settings import (
-    REQUIRED,
-    DeclaredSetting,
-    format_flag,
-    list_settings,
-    refuse_duplicate_keys,
-)
+from ordinate.settings import REQUIRED, DeclaredSetting, format_flag, list_settings
 
 METAVARS = {int: "N", float: "X", list: "A,B,…", dict: "JSON"}
 
@@ -121,9 +115,12 @@ def parse_names(option: str, text: str) -> tuple[str, ...]:
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
     """Return the object that a JSON text holds, in which no key stands twice."""
+    from ordinate.errors import BadStore
+    from ordinate.tuning.experiment.stored_json import refuse_duplicate_keys
+
     try:
         found = json.loads(text, object_pairs_hook=refuse_duplicate_keys)
-    except ValueError as problem:
+    except (ValueError, BadStore) as problem:
         raise BadOption(f"{option} takes a JSON object, and that is none: {problem}") from None
     if not isinstance(found, dict):
         raise BadOption(f"{option} takes a JSON object, not {shorten(text)}.")

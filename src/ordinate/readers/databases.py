@@ -1,7 +1,7 @@
 """Queries of DuckDB, SQLite and PostgreSQL: counted there, around the user's query, read only."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.errors import BadInput, BadOption, BadValues, shorten
+from ordinate.readers.batches import ROWS_PER_BATCH, Batches, ValueBatches, read_arrow
 from ordinate.readers.duckdb_connection import quote_identifier
 from ordinate.readers.expressions import (
     DUCKDB,
@@ -22,6 +23,7 @@ from ordinate.readers.expressions import (
     name_columns,
 )
 from ordinate.readers.items import Row, Sums, Table, name_places
+from ordinate.scale.encoding import Groups
 
 KEY_TYPES = {type(None), str, int, float, bool, Decimal}
 
@@ -39,10 +41,19 @@ class Answer(NamedTuple):
         return cls([(part[0], str(part[1])) for part in cursor.description], rows)
 
 
+def _fetch_batches(cursor: Any, keys: Collection[str]) -> Iterator[Table]:
+    """Yield some rows at a time of a cursor as columns, keys as objects."""
+    names = [part[0] for part in cursor.description]
+    while rows := cursor.fetchmany(ROWS_PER_BATCH):
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        yield {x: np.array(cells, object if x in keys else float) for x, cells in columns}
+
+
 # --- how each database is asked, which leaves the session as it was ------------------------------
 
 
-def _ask_sqlite(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+@contextmanager
+def _ask_sqlite(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Iterator[Any]:
     """Read from SQLite; its driver takes one statement, and no part of a SELECT is another one."""
     del query
     with closing(connection.cursor()) as cursor:
@@ -53,35 +64,37 @@ def _ask_sqlite(connection: Any, query: str, sql: str, values: Sequence[Any]) ->
         try:
             connection.text_factory = str
             cursor.execute("PRAGMA query_only = ON")
-            return Answer.fetch(cursor.execute(sql, {str(k): x for k, x in enumerate(values, 1)}))
+            yield cursor.execute(sql, {str(k): x for k, x in enumerate(values, 1)})
         finally:
             connection.text_factory = text_factory
             cursor.execute(f"PRAGMA query_only = {read_only:d}")
 
 
-def _ask_postgres(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+@contextmanager
+def _ask_postgres(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Iterator[Any]:
     """Read from PostgreSQL in a transaction of our own, or in a part of the one that is open."""
     del query
-    from psycopg import RawCursor
+    from psycopg import RawServerCursor
     from psycopg.rows import tuple_row
 
-    cursor = RawCursor(connection, row_factory=tuple_row)
+    # A cursor of the server, so that rows may be more than fit into memory here.
+    cursor = RawServerCursor(connection, "ordinate", row_factory=tuple_row)
     with connection.transaction(force_rollback=True), cursor:
         # Which no SELECT can switch off again. Nothing is prepared: a driver that has prepared one
         # statement drops all at the rollback, those of the user among them.
-        cursor.execute("SET TRANSACTION READ ONLY", prepare=False)
-        # The extended protocol, which takes one statement and no more, is the only one for
-        # binary results.
-        return Answer.fetch(cursor.execute(sql, values, binary=True, prepare=False))
+        connection.execute("SET TRANSACTION READ ONLY", prepare=False)
+        # It is declared by the extended protocol, which takes one statement and no more.
+        yield cursor.execute(sql, values, binary=True)
 
 
-def _ask_duckdb(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Answer:
+@contextmanager
+def _ask_duckdb(connection: Any, query: str, sql: str, values: Sequence[Any]) -> Iterator[Any]:
     """Read from DuckDB; a SELECT that writes (`WITH … AS (COPY …)`) is no part of another one."""
     kinds = [statement.type.name for statement in connection.extract_statements(query)]
     if kinds != ["SELECT"]:
         raise BadInput(f"it is {' and '.join(kinds) or 'empty'}, and not one SELECT")
     with _only_read_duckdb(connection):
-        return Answer.fetch(connection.sql(sql, params=values))
+        yield connection.sql(sql, params=values)
 
 
 @contextmanager
@@ -102,10 +115,10 @@ def _only_read_duckdb(connection: Any) -> Iterator[None]:
 
 
 class Database(NamedTuple):
-    """How a kind of database is asked."""
+    """How a kind of database is asked: while it is, it gives the rows of a cursor."""
 
     dialect: Dialect
-    ask: Callable[[Any, str, str, Sequence[Any]], Answer]
+    ask: Callable[[Any, str, str, Sequence[Any]], AbstractContextManager[Any]]
 
 
 # By the module and the class of a connection.
@@ -177,8 +190,25 @@ class Query:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         """Return what a query around this one gives, or say what is wrong with it."""
+        with self._ask(sql, values) as cursor:
+            return Answer.fetch(cursor)
+
+    def read_batches(
+        self, sql: str, values: Sequence[Any], keys: Collection[str]
+    ) -> Iterator[Table]:
+        """Yield some rows at a time of a query around this one, keys as objects."""
+        with self._ask(sql, values) as cursor:
+            if hasattr(cursor, "fetchmany"):
+                yield from _fetch_batches(cursor, keys)
+            else:  # a relation of DuckDB
+                yield from read_arrow(cursor, keys)
+
+    @contextmanager
+    def _ask(self, sql: str, values: Sequence[Any]) -> Iterator[Any]:
+        """Give the rows of a query around this one, or say what is wrong with it."""
         try:
-            return self.database.ask(self.connection, self.inner, sql, values)
+            with self.database.ask(self.connection, self.inner, sql, values) as cursor:
+                yield cursor
         except Exception as problem:
             kind = "" if isinstance(problem, BadInput) else f"{type(problem).__name__}: "
             reason = " ".join(str(problem).split())[:300].rstrip(".")
@@ -218,11 +248,29 @@ class QueryItems:
             sql = f"(SELECT {selected} FROM {sql} AS items{dialect.fence})"
         return f"{sql} AS items"
 
-    def _ask(self, build: Callable[[str, Dialect], str]) -> list[Row]:
-        """Return the rows of a statement, which is built of the items in a dialect."""
+    def _write(self, build: Callable[[str, Dialect], str]) -> tuple[str, Sequence[Any]]:
+        """Return a statement, which is built of the items in a dialect, and its values."""
         values = Parameters()
         dialect = replace(self.query.database.dialect, bind=values.bind)
-        return self.query.read(build(self._build_items(dialect), dialect), values).rows
+        return build(self._build_items(dialect), dialect), values
+
+    def _ask(self, build: Callable[[str, Dialect], str]) -> list[Row]:
+        """Return the rows of a statement."""
+        return self.query.read(*self._write(build)).rows
+
+    def open_batches(
+        self, numbers: Sequence[str], keys: Mapping[str, Groups], where: Expression
+    ) -> Batches:
+        """Return columns of numbers, and the numbers of keys, where a condition holds."""
+
+        def read(names: Sequence[str]) -> Iterator[Table]:
+            def build(items: str, dialect: Dialect) -> str:
+                selected = ", ".join(map(quote_identifier, names))
+                return f"SELECT {selected} FROM {items} WHERE {where.to_sql(dialect)}"
+
+            return self.query.read_batches(*self._write(build), keys)
+
+        return ValueBatches(read, (*numbers, *keys), keys)
 
     def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, as the database finds them."""

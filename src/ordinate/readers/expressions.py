@@ -65,8 +65,7 @@ class Expression:
     __eq__, __ne__ = map(_make_method, ("=", "<>"))  # type: ignore[assignment] # expressions
     __hash__ = None  # type: ignore[assignment] # equality makes an expression
     __and__, __or__, __invert__ = map(_make_method, ("and", "or", "not"))
-    __abs__ = _make_method("abs")
-    floor, ceil, ln = map(_make_method, ("floor", "ceil", "ln"))
+    floor, ln = map(_make_method, ("floor", "ln"))
     is_missing = _make_method("is missing")
     is_finite = _make_method("is finite")  # neither NaN nor infinite
     is_infinite = _make_method("is infinite")  # of either sign
@@ -103,15 +102,6 @@ def choose(*cases: Any) -> Expression:
     'CASE WHEN ("a" > 0) THEN 1 WHEN ("a" < 0) THEN -1 ELSE 0 END'
     """
     return _apply("choose", *cases)
-
-
-def look_up(number: Expression, values: Sequence[float], start: int = 0) -> Expression:
-    """Return the value with a number, of which the first has `start`, by a tree of questions."""
-    if len(set(values)) == 1:
-        return constant(values[0])
-    half = len(values) // 2
-    left, right = look_up(number, values[:half], start), values[half:]
-    return choose(number < start + half, left, look_up(number, right, start + half))
 
 
 def _apply(name: str, *given: Any) -> Expression:
@@ -167,19 +157,14 @@ def order_columns(
 
 
 class Aggregate(NamedTuple):
-    """What is taken over the rows of a group: the count, sum, min or max of something.
-
-    A "unit_sum" is one of numbers from -1 to 1, which DuckDB adds up as integers: the order in
-    which its threads come to them changes no digit.
-    """
+    """What is taken over the rows of a group: the count, sum, min or max of something."""
 
     kind: str
     of: Expression
 
     def to_sql(self, dialect: "Dialect") -> str:
         """Return SQL."""
-        template = dialect.templates.get(self.kind, f"{self.kind.removeprefix('unit_')}({{}})")
-        return template.format(self.of.to_sql(dialect))
+        return f"{self.kind}({self.of.to_sql(dialect)})"
 
 
 COUNT = Aggregate("count", constant(1))
@@ -255,10 +240,8 @@ OPERATORS: Mapping[str, Operator] = {
     "is text": Operator(
         "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
     ),
-    "abs": Operator("abs({})", lambda x: x.abs()),
     "ln": Operator("ln({})", lambda x: x.log()),
     "floor": Operator("floor({})", lambda x: x.floor()),
-    "ceil": Operator("ceil({})", lambda x: x.ceil()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
     "choose": Operator("", _choose),
 }
@@ -336,7 +319,6 @@ POSTGRES = Dialect(
     numbers=frozenset({"16", "20", "21", "23", "700", "701", "1700"}),
 )
 INTEGERS = [f"{u}{x}INT" for u in ("", "U") for x in ("TINY", "SMALL", "", "BIG", "HUGE")]
-UNIT = f"{2.0**62!r}"  # as an integer; sums of integers have 128 bits
 DUCKDB = Dialect(
     bind=quote_literal,
     exact_text='CAST({} AS VARCHAR) COLLATE "C"',
@@ -349,6 +331,5 @@ DUCKDB = Dialect(
         "is infinite": "CASE WHEN isfinite({0}) THEN false "
         "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
         "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",
-        "unit_sum": f"CAST(sum(CAST({{}} * {UNIT} AS BIGINT)) AS DOUBLE) / {UNIT}",
     },
 )

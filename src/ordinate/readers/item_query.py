@@ -8,12 +8,14 @@ from types import MappingProxyType
 import numpy as np
 
 from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten
+from ordinate.readers.batches import SELECTED, Batches, store_batches
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, find_column
 from ordinate.readers.columns import ItemColumns, split_key
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows, read_table
 from ordinate.readers.expressions import DUCKDB, Expression, build_sum_query, name_columns
 from ordinate.readers.file_formats import FileReader, FileSource
 from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Row, Sums, Table
+from ordinate.scale.encoding import Groups
 
 LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
@@ -68,6 +70,17 @@ class FileItems:
             if NTH in sums:
                 tables[k][NTH] = tables[k][NTH].astype(float) + k * FILE_ROW_OFFSET
         return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+    def open_batches(
+        self, numbers: Sequence[str], keys: Mapping[str, Groups], where: Expression
+    ) -> Batches:
+        """Return columns of numbers, and the numbers of keys, where a condition holds."""
+        condition = where.to_sql(DUCKDB)
+        order = " ORDER BY id" if self.keyed else ""  # whatever order a join has
+        queries = [
+            f"SELECT {SELECTED} FROM ({part.sql}) WHERE {condition}{order}" for part in self.parts
+        ]
+        return store_batches(self.connection, self.name, queries, numbers, keys)
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places where a condition holds, and what stands there."""

@@ -1,13 +1,17 @@
 """Items, wherever they are: what is asked of a source, which sums up where the data lie."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.readers.expressions import COUNT, Aggregate, Expression, column, count_where
+from ordinate.scale.encoding import Groups
 from ordinate.summaries.counting import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, CellSums
+
+if TYPE_CHECKING:
+    from ordinate.readers.batches import Batches
 
 Array = NDArray[Any]
 Sums = Mapping[str, Aggregate]
@@ -47,6 +51,11 @@ class ItemSource(Protocol):
 
     def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, a row for each."""
+
+    def open_batches(
+        self, numbers: Sequence[str], keys: Mapping[str, Groups], where: Expression
+    ) -> "Batches":
+        """Return columns of numbers, and the numbers of keys, where a condition holds."""
 
     def find_cells(self, where: Expression, limit: int, *shown: Expression) -> list[Row]:
         """Return the first places where a condition holds, and what stands there."""

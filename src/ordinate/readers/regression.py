@@ -1,27 +1,35 @@
 """Regression targets and predictions, summed up where they are: in files, frames and databases."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from ordinate.errors import BadOption
+import numpy as np
+
+from ordinate.errors import BadOption, NoItems
+from ordinate.readers.batches import SELECTED, Batches, Summarizer, store_batches
+from ordinate.readers.cells import number_groups
 from ordinate.readers.column_names import USUAL_NUMBER_NAMES
 from ordinate.readers.columns import ROLES, ItemColumns
-from ordinate.readers.duckdb_connection import quote_literal, read_rows
+from ordinate.readers.duckdb_connection import read_rows
+from ordinate.readers.expressions import COUNT, Aggregate, column
 from ordinate.readers.file_formats import FileReader, FileSource, Watch, open_sources
-from ordinate.readers.item_query import FileItems, ItemQuery, QueryPlanner
+from ordinate.readers.item_query import QueryPlanner
 from ordinate.readers.items import (
     CLUSTER,
     GOLD,
     MATCH_COUNTS,
+    NTH,
     PREDICTED,
     SUBGROUP,
     WEIGHT,
     ItemSource,
+    has_weight,
 )
+from ordinate.readers.number_spelling import empty_missing_cells
 from ordinate.readers.numeric_cells import (
     GUESS,
     HIGH,
@@ -29,19 +37,24 @@ from ordinate.readers.numeric_cells import (
     MOMENT,
     TARGET,
     TIME_TEXT_SQL,
+    TIMES,
     USABLE,
     MissingPolicy,
     NumericCells,
 )
-from ordinate.readers.regression_sums import RegressionSums
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
+from ordinate.summaries.regression_sums import ONE_KEY, RegressionKeys, RegressionSums
 
 MEDIAN = "median"  # a constant prediction
 SIDES = {TARGET: GOLD, GUESS: PREDICTED}
 SIDE_TITLES = {"target": "targets", "predicted": "predictions"}
 BOUNDS = {LOW: "lower", HIGH: "upper"}
+MEDIAN_NOTE = (
+    "The median of the targets is approximate: half a per cent of its distance from their mean at "
+    "most."
+)
 FILE_SIDES = {TARGET: "target", GUESS: "guess"}  # numbers as a file has them, not as strings
 
 
@@ -49,23 +62,22 @@ FILE_SIDES = {TARGET: "target", GUESS: "guess"}  # numbers as a file has them, n
 class RegressionData:
     """The summaries of items, and what a report says of where they came from.
 
-    With groups, `groups` has a summary for each that has items, and `by` for each subgroup a batch
-    of what those groups have in it. `bounds` are likewise. `previous` has the targets against the
-    previous one in the declared order, so that the first item is not in it.
+    With groups, `groups` is a batch with a summary for each, and so are `bounds`. `by` has the
+    summary of each subgroup, beside such a batch, and `bounds_by` its bounds. `previous` has the
+    targets against the previous one in the declared order, so that the first item is not in it.
     """
 
     moments: Moments
-    by: list[tuple[Any, Moments]]
-    target: str
-    predicted: str
-    files: tuple[str, ...]
-    match_counts: dict[str, int] | None
-    notes: tuple[str, ...]
+    by: list[tuple[Any, tuple[Moments, Moments | None]]]
+    target: str = "target"
+    predicted: str = "predicted"
+    files: tuple[str, ...] = ()
+    match_counts: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()
     groups: Moments | None = None
     previous: Moments | None = None
     bounds: PredictionIntervals | None = None
-    intervals_by_subgroup: list[tuple[Any, Any]] = field(default_factory=list)
-    intervals_by_group: PredictionIntervals | None = None
+    bounds_by: list[tuple[Any, Any]] = field(default_factory=list)
 
 
 def sum_files(
@@ -91,12 +103,11 @@ def sum_files(
         reader.connection.execute("SET TimeZone='UTC'")
         sides = SIDES if gold_files else FILE_SIDES
         items, titles = planner.build_items(), planner.list_titles()
-        reading = _RegressionReader(items, titles, sides | BOUNDS, histogram=histogram)
-        data = reading.read(checked, missing)
+        reading = _RegressionReader(items, titles, sides | BOUNDS)
+        data = reading.read(checked, missing, histogram=histogram)
         previous = None
         if columns.order is not None:
-            disk = reader.folder / "rows.db"
-            previous = _summarize_persistence(reading, disk, histogram=histogram)
+            previous = _summarize_persistence(reading, histogram=histogram)
     names = tuple(source.name for source in reader.sources)
     return replace(data, files=names, notes=(*planner.notes, *data.notes), previous=previous)
 
@@ -115,7 +126,7 @@ def sum_table(
     numbers = SIDES | BOUNDS
     table.require_numbers(titles[name] for name in numbers.values() if name in titles)
     reading = _RegressionReader(table.open_items(titles), titles, numbers)
-    return reading.read(_check_constants(constants), missing)
+    return reading.read(_check_constants(constants), missing, histogram=True)
 
 
 def require_both_bounds(lower: Any, upper: Any) -> None:
@@ -145,15 +156,9 @@ def _plan_queries(
     planner = QueryPlanner(reader, gold_files, files, columns, further, **names)
     # NaN is no missing number here, and where files are joined, numbers are what labels are.
     sides = {planner.gold, planner.predicted}
+    bounds = {columns.lower, columns.upper} - {None}
     planner.gold_files, planner.files = (
-        [
-            replace(
-                x,
-                numbers=x.numbers - sides,
-                columns=x.columns | {y: x.number_columns[y] for y in sides & {*x.number_columns}},
-            )
-            for x in sources
-        ]
+        [_read_as_numbers(source, sides, bounds) for source in sources]
         for sources in (gold_files, files)
     )
     if not gold_files:
@@ -161,110 +166,150 @@ def _plan_queries(
     return planner
 
 
+def _read_as_numbers(source: FileSource, sides: set[str], bounds: set[str | None]) -> FileSource:
+    """Return a file whose targets, predictions and bounds are numbers, or missing."""
+    numbers = {
+        name: empty_missing_cells(source.number_columns.get(name, source.columns[name]))
+        for name in (sides | bounds) & {*source.columns}
+        if name is not None
+    }
+    return replace(
+        source,
+        numbers=source.numbers - sides,
+        columns=source.columns | {x: sql for x, sql in numbers.items() if x in sides},
+        number_columns={**source.number_columns, **numbers},
+    )
+
+
 # --- one run -------------------------------------------------------------------------------------
 
 
 class _RegressionReader:
-    """One run over items."""
+    """One run over items: their engine counts them, then batches of them are summed up."""
 
     def __init__(
-        self,
-        items: ItemSource,
-        titles: Mapping[str, str],
-        numbers: Mapping[str, str],
-        *,
-        histogram: bool = True,
+        self, items: ItemSource, titles: Mapping[str, str], numbers: Mapping[str, str]
     ) -> None:
         self.cells = NumericCells(items, titles, numbers)
         self.items = self.cells.add_numbers()
-        self.notes: list[str] = []
-        self.sums = RegressionSums(
-            self.items,
-            [role for role in (SUBGROUP, CLUSTER) if role in titles],
-            self.cells.list_counts(),
-            weighted=WEIGHT in titles,
-            bounded=LOW in self.cells.columns,
-            histogram=histogram,
-        )
+        self.weighted = WEIGHT in titles
+        roles = [role for role in (SUBGROUP, CLUSTER) if role in titles]
+        sums = {"items": COUNT, **self.cells.list_counts()}
+        if CLUSTER in roles and items.ordered:
+            sums[NTH] = Aggregate("min", column(NTH))
+        there = has_weight(keyed=items.keyed) if self.weighted else None
+        self.where = column(USABLE) if there is None else column(USABLE) & there
+        table = self.items.sum_by([*roles, USABLE], sums, there)
+        self.counts = {name: int(table[name].sum()) for name in self.cells.list_counts()}
+        known = {name: cells[table["given"] > 0] for name, cells in table.items()}
+        usable = known[USABLE].astype(bool)
+        self.n = int(known["items"][usable].sum())
+        subgroups = number_groups(known, SUBGROUP)
+        clusters = number_groups({name: cells[usable] for name, cells in known.items()}, CLUSTER)
+        self.keys = {SUBGROUP: subgroups, CLUSTER: clusters}
+        self.roles = roles
+        lacking = np.where(usable, 0, known["given"])
+        self.dropped = np.bincount(subgroups.codes, lacking, len(subgroups.values)).astype(int)
+        present = subgroups._replace(codes=subgroups.codes[usable])
+        self.pairs = RegressionKeys.of(present, clusters, grouped=CLUSTER in roles)
 
-    def read(self, constants: Mapping[str, float | None], missing: MissingPolicy) -> RegressionData:
+    def read(
+        self, constants: Mapping[str, float | None], missing: MissingPolicy, *, histogram: bool
+    ) -> RegressionData:
         """Sum up, and refuse what is no number."""
-        counts = self.sums.counts
-        self.cells.check_counts(counts, self.sums.n, missing)
-        pool = self.sums.compute_sums(self._fill_in_constants(constants))
-        roles, everything = self.sums.keys.roles, pool.summarize()
-        grouped, bounded = CLUSTER in roles, everything.bounds is not None
-        names = list(enumerate(pool.names)) if SUBGROUP in roles else []
-        if grouped and pool.histogram is not None and not pool.has_histograms(max(1, len(names))):
-            self.notes.append("There are too many groups for a histogram of errors of each.")
-        groups = pool.summarize(grouped=True) if grouped else None
-        by = {name: pool.summarize(k, grouped=grouped) for k, name in names}
-        return RegressionData(
-            everything.moments,
-            [(name, part.moments) for name, part in by.items()],
-            self.cells.titles[GOLD],
-            self.cells.titles[PREDICTED],
-            (),
-            {x: counts[x] for x in MATCH_COUNTS} if self.items.keyed else None,
-            tuple(self.notes),
-            None if groups is None else groups.moments,
-            bounds=everything.bounds,
-            intervals_by_subgroup=[(name, part.bounds) for name, part in by.items() if bounded],
-            intervals_by_group=None if groups is None else groups.bounds,
+        counts, roles = self.counts, self.roles
+        self.cells.check_counts(counts, self.n, missing)
+        numbers = [*self.cells.columns, *[TIMES] * self.weighted]
+        keys = {role: self.keys[role] for role in roles}
+        batches = self.items.open_batches(numbers, keys, self.where)
+        how = {"weighted": self.weighted, "histogram": histogram, "by": SUBGROUP in roles}
+        found = sum_batches(batches, self.pairs, self.dropped, constants, **how)
+        return replace(
+            found,
+            target=self.cells.titles[GOLD],
+            predicted=self.cells.titles[PREDICTED],
+            match_counts={x: counts[x] for x in MATCH_COUNTS} if self.items.keyed else None,
         )
 
-    def _fill_in_constants(self, constants: Mapping[str, float | None]) -> dict[str, float]:
-        """Return constant predictions with those that come from the targets."""
-        mean = self.sums.find_means()
-        found = {TARGET_MEAN: mean}
+
+def sum_batches(
+    batches: Batches,
+    keys: RegressionKeys,
+    dropped: Any,
+    constants: Mapping[str, float | None],
+    *,
+    weighted: bool,
+    histogram: bool = True,
+    by: bool = False,
+) -> RegressionData:
+    """Sum up batches of numbers and codes; items were `dropped` of each subgroup.
+
+    A pass finds the mean, which says how far from each constant the targets are; and one the
+    median, if it is asked for.
+    """
+
+    def sum_up(make: Callable[[Any], RegressionSums], *names: str) -> RegressionSums:
+        found = batches.sum_up(Summarizer(RegressionSums, make, names))
+        if found is None:
+            raise NoItems("There are no items to evaluate: the source gave none the second time.")
+        return found
+
+    known, notes = {}, []
+    if None in constants.values():
+        of_targets = (TARGET, TIMES) if weighted else (TARGET,)
+        mean = sum_up(RegressionSums.of_targets, *of_targets).mean
+        known[TARGET_MEAN] = mean
         if MEDIAN in constants and constants[MEDIAN] is None:
-            found[MEDIAN] = self.sums.find_median(mean)
-            self.notes.append(
-                "The median of the targets is approximate: half a per cent of its distance from "
-                "their mean at most."
-            )
-        return {name: found[name] if x is None else float(x) for name, x in constants.items()}
+            gaps = sum_up(partial(RegressionSums.of_gaps, mean=mean), *of_targets)
+            known[MEDIAN] = gaps.compute_median(mean)
+            notes.append(MEDIAN_NOTE)
+    values = {name: known[name] if x is None else float(x) for name, x in constants.items()}
+    sums = sum_up(partial(RegressionSums.of, keys=keys, constants=values, sizes=histogram))
+    sums.check_range()
+    whole = sums.summarize(keys, dropped)
+    parts = {x: sums.summarize(keys, dropped, k) for k, x in enumerate(keys.subgroups) if by}
+    return RegressionData(
+        whole.moments,
+        [(name, (part.moments, part.groups)) for name, part in parts.items()],
+        groups=whole.groups,
+        bounds=whole.bounds,
+        bounds_by=[(name, part.bounds) for name, part in parts.items() if whole.bounds is not None],
+        notes=tuple(notes),
+    )
 
 
 # --- the previous target, as a model that knows nothing else would predict it ---------------------
 
 
-def _summarize_persistence(
-    reading: _RegressionReader, disk: Path, *, histogram: bool
-) -> Moments | None:
-    """Return targets against the previous one, None where there is one item only.
-
-    `disk` is a file to keep the items of files in their order.
-    """
+def _summarize_persistence(reading: _RegressionReader, *, histogram: bool) -> Moments | None:
+    """Return targets against the previous one, None where there is one item only."""
     items: Any = reading.items
     cells, connection, name = reading.cells, items.connection, items.name
-    times, weighted = cells.build_time_sql(reading.sums.counts), cells.weights is not None
-    read_rows(connection, f"ATTACH {quote_literal(str(disk))} AS disk", name)
-    weight = ", w AS weight" if weighted else ""
+    times = cells.build_time_sql(reading.counts)
+    weight, alive = (f", {TIMES}", f" AND {TIMES} <> 0") if reading.weighted else ("", "")
     keys = [f"t{k}" for k in range(len(times))]
     text = f"nullif({TIME_TEXT_SQL}, '')"
     read_as = ", ".join(f"{sql.format(text)} AS {x}" for sql, x in zip(times, keys, strict=True))
     tied = " AND ".join(f"{key} IS NOT DISTINCT FROM lag({key}) OVER inorder" for key in keys)
-    alive = " AND w <> 0" if weighted else ""
     everything = " UNION ALL ".join(
         f"SELECT y, {text} AS t, {read_as}{weight} FROM ({part.sql}) WHERE {USABLE}{alive}"
         for part in items.parts
     )
+    inorder = f"(ORDER BY {', '.join(keys)})"
     read_rows(
         connection,
-        f"CREATE TABLE disk.previous AS SELECT y AS gold, lag(y) OVER inorder AS predicted"
-        f"{', weight' if weighted else ''}, CASE WHEN {tied} THEN t END AS tie FROM ({everything}) "
-        f"WINDOW inorder AS (ORDER BY {', '.join(keys)})",
+        f"CREATE TEMP TABLE previous AS SELECT y, lag(y) OVER inorder AS p{weight}, "
+        f"CASE WHEN {tied} THEN t END AS tie FROM ({everything}) WINDOW inorder AS {inorder} "
+        f"ORDER BY {', '.join(keys)}",
         name,
     )
-    ((tie,),) = read_rows(connection, "SELECT min(tie) FROM disk.previous", name)
+    ((tie,),) = read_rows(connection, "SELECT min(tie) FROM previous", name)
     if tie is not None:
         cells.refuse_tied_times(times, tie)
-    query = "SELECT * FROM disk.previous WHERE predicted IS NOT NULL"
-    rows = FileItems(connection, [ItemQuery(query, name, ())])
-    titles = {x: x for x in (GOLD, PREDICTED, *[WEIGHT] * weighted)}
-    reading = _RegressionReader(rows, titles, SIDES, histogram=histogram)
-    if not reading.sums.n:
+    numbers = ["y", "p", *[TIMES] * reading.weighted]
+    query = f"SELECT {SELECTED} FROM previous WHERE p IS NOT NULL"
+    batches = store_batches(connection, name, [query], numbers, {})
+    if not any(batches.tables.values()):
         return None
-    reading.sums.find_means()
-    return reading.sums.compute_sums({}).summarize().moments
+    how = {"weighted": reading.weighted, "histogram": histogram}
+    return sum_batches(batches, ONE_KEY, np.zeros(1, int), {}, **how).moments

@@ -424,13 +424,12 @@ def evaluate_regression_data(
     turn = normalization if normalized else None
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
     intervals = resolve_intervals(interval)
-    result = RegressionEvaluation.from_summary(
-        _denormalize(found.moments, turn),
+    result = RegressionEvaluation.from_parts(
+        _denormalize_part((found.moments, found.groups), turn),
         selected,
         unit=unit,
         normalization=normalization,
-        by=[(name, _denormalize(part, turn)) for name, part in found.by],
-        groups=None if found.groups is None else _denormalize(found.groups, turn),
+        by=[(name, _denormalize_part(part, turn)) for name, part in found.by if part[0].n],
         previous=None if found.previous is None else _denormalize(found.previous, turn),
         interval=intervals,
         origin=_describe_origin(found, selected, source),
@@ -441,10 +440,18 @@ def evaluate_regression_data(
     def scale(bounds: PredictionIntervals) -> PredictionIntervals:
         return bounds if turn is None else bounds.scaled(turn.std)
 
-    whole = found.bounds if found.intervals_by_group is None else found.intervals_by_group
-    parts = {name: scale(bounds) for name, bounds in found.intervals_by_subgroup}
+    parts = {name: scale(bounds) for name, bounds in found.bounds_by}
     return result.add_prediction_intervals(
-        scale(whole), alpha=alpha, metrics=interval_metrics, by=parts
+        scale(found.bounds), alpha=alpha, metrics=interval_metrics, by=parts
+    )
+
+
+def _denormalize_part(part: Part, normalization: Normalization | None) -> Part:
+    """Return a summary and the batch of its clusters in the unit of the targets."""
+    whole, groups = part
+    return (
+        _denormalize(whole, normalization),
+        None if groups is None else _denormalize(groups, normalization),
     )
 
 
@@ -537,36 +544,34 @@ def evaluate_regression(
     if groups is not None and intervals is not None and intervals.method == STUDENTIZED:
         raise BadOption(f"Leave out groups=…, or the method {STUDENTIZED!r}: it resamples items.")
     items = collect_items(given, normalization if normalized else None, missing)
-    by, order = given["by"], given["order"]
-    parts = {} if by is None else items.split(factorize_column(by, "by"))
+    order = given["order"]
+    by = None if given["by"] is None else factorize_column(given["by"], "by")
+    parts = {} if by is None else items.split(by)
     previous = None if order is None else summarise_previous(items, order)
-    items = items.select_complete()
+    everything, items = items, items.select_complete()
     constants = compute_constants(items.y, items.weights, normalization)
+    found = everything.sum_up(constants, by)
     origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
 
     selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
     result = RegressionEvaluation.from_parts(
-        (items.summarise(constants), items.summarise_groups(constants)),
+        (found.moments, found.groups),
         selected,
         unit=unit,
         normalization=normalization,
-        by=[
-            (x, (part.summarise(constants), part.summarise_groups(constants)))
-            for x, part in parts.items()
-        ],
+        by=[(name, part) for name, part in found.by if part[0].n],
         previous=previous,
         interval=None if intervals is None else _choose_summary_settings(intervals),
         origin=origin,
     )
 
     def estimate(
-        of: Sequence[RegressionItems], found: Iterable[RegressionEvaluation]
+        of: Sequence[RegressionItems], results: Iterable[RegressionEvaluation]
     ) -> list[dict[str, Estimate]]:
         """Return what the items know better than their summaries."""
         resampled = intervals if items.is_resampled(intervals, len(of)) else None
-        return [
-            _estimate_from_items(part, own, resampled) for part, own in zip(of, found, strict=True)
-        ]
+        pairs = zip(of, results, strict=True)
+        return [_estimate_from_items(part, own, resampled) for part, own in pairs]
 
     (whole,) = estimate([items], [result])
     by_subgroup = estimate(list(parts.values()), result.by.values())
@@ -576,12 +581,9 @@ def evaluate_regression(
         columns = items.y, items.p, intervals, items.weights
         tests = decide_against_constant(result.summary, *columns)
     result = result.replace_estimates(whole, intervals, by_name, tests)
-    bounds = items.summarise_bounds()
-    if bounds is None:
+    if found.bounds is None:
         return result
-    of_parts = {name: part.summarise_bounds() for name, part in parts.items()}
-    known = {name: own for name, own in of_parts.items() if own is not None}
-    return result.add_prediction_intervals(bounds, alpha=alpha, by=known)
+    return result.add_prediction_intervals(found.bounds, alpha=alpha, by=dict(found.bounds_by))
 
 
 def _choose_summary_settings(intervals: ConfidenceIntervals) -> ConfidenceIntervals:

@@ -11,14 +11,17 @@ from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.constant_tests import LossTests, decide_for_items
 from ordinate.inference.regression import is_resampled
+from ordinate.readers.batches import ColumnBatches
 from ordinate.readers.numeric_cells import MissingPolicy
-from ordinate.readers.regression import require_both_bounds
+from ordinate.readers.regression import RegressionData, require_both_bounds, sum_batches
 from ordinate.readers.tables import refuse_unnamed_columns
 from ordinate.results.given_columns import GivenColumns
 from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.counting import check_weights
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
+from ordinate.summaries.prediction_intervals import check_items, require_valid
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
+from ordinate.summaries.regression_sums import RegressionKeys
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
     check_same_length,
@@ -62,38 +65,51 @@ class RegressionItems:
                 rows = [f"row {row + 1}" for row in np.flatnonzero(absent)[:ROWS_SHOWN]]
                 raise make_missing_labels_error(int(absent.sum()), there.sum(), name, rows)
         absent = np.any(list(lacking.values()), axis=0)
-        if not absent.any():
-            return self
+        return replace(self, absent=absent) if absent.any() else self
+
+    def check_values(self) -> None:
+        """Refuse values that are no numbers, by their rows."""
+        rows = self.rows
         for name, column in (("target", self.y), ("prediction", self.p)):
             of_row = f"The {name} of row {{row}} is {{value}}, not a finite number."
-            fine = np.isfinite(column) | absent | ~there
-            require_valid(fine, np.arange(len(column)), column, of_row)  # rows have numbers here
-        return replace(self, absent=absent)
+            require_valid(np.isfinite(column[rows]), rows, column[rows], of_row)
+        if self.bounds is not None:
+            lower, upper = (bound[rows] for bound in self.bounds)
+            check_items(self.y[rows], lower, upper, self.p[rows], rows)
 
-    def summarise(self, constants: dict[str, float]) -> Moments:
-        """Return the summary of all items."""
-        summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
-        return replace(summary, counted=self.counted, dropped=np.asarray(self.dropped))
-
-    def summarise_groups(self, constants: dict[str, float]) -> Moments | None:
-        """Return the summary of each group; medians need that of all items only."""
-        if self.groups is None:
-            return None
-        check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
-        require_groups(self.groups, self.rows)
-        batch = Moments.of(
-            self.y, self.p, self.weights, groups=self.groups, order=2, constants=constants
+    def sum_up(self, constants: Mapping[str, float], by: Groups | None) -> RegressionData:
+        """Return the summaries of all items, of each group, and of each subgroup."""
+        rows = self.rows
+        if not len(rows):
+            self.refuse_no_items()
+        if self.groups is not None:
+            check_same_length(len(self.y), len(self.groups.codes), "targets", "groups")
+            require_groups(self.groups, rows)
+        alone = Groups([None], np.zeros(len(self.y), np.int64))
+        subgroups, clusters = by or alone, self.groups or alone
+        columns = {"y": self.y, "p": self.p, "subgroup": subgroups.codes, "cluster": clusters.codes}
+        if self.weights is not None:
+            columns["w"] = self.weights
+        if self.bounds is not None:
+            columns["low"], columns["high"] = self.bounds
+        if len(rows) < len(self.y):
+            columns = {name: column[rows] for name, column in columns.items()}
+        keys = RegressionKeys.of(
+            subgroups._replace(codes=columns["subgroup"]),
+            clusters._replace(codes=columns["cluster"]),
+            grouped=self.groups is not None,
         )
-        return replace(batch, counted=self.counted)
+        lost = subgroups.codes[:0] if self.absent is None else subgroups.codes[self.absent]
+        dropped = np.bincount(lost, minlength=len(subgroups.values))
+        how = {"weighted": self.weights is not None, "by": by is not None}
+        return sum_batches(ColumnBatches(columns), keys, dropped, constants, **how)
 
-    def summarise_bounds(self) -> PredictionIntervals | None:
-        """Return the summary of the prediction intervals, of each group where there are some."""
-        if self.bounds is None:
-            return None
-        lower, upper = self.bounds
-        return PredictionIntervals.of(
-            self.y, lower, upper, self.weights, self.groups, predicted=self.p
-        )
+    def refuse_no_items(self) -> None:
+        """Say why there are none."""
+        if self.absent is not None:
+            raise NoItems(f"There are no items to evaluate: all {len(self.y):,} lack a value.")
+        reason = "all weights are 0" if len(self.y) else "the columns are empty"
+        raise NoItems(f"There are no items to evaluate: {reason}.")
 
     def split(self, by: Groups) -> "dict[Hashable, RegressionItems]":
         """Return the items of each subgroup that has some."""
@@ -123,7 +139,7 @@ class RegressionItems:
         if self.absent is None:
             return self
         if not len(self.rows):
-            raise NoItems(f"There are no items to evaluate: all {len(self.y):,} lack a value.")
+            self.refuse_no_items()
         return self.select(self.rows, int(self.absent.sum()))
 
     def compute_exact(self) -> dict[str, float]:
@@ -160,8 +176,12 @@ def collect_items(
     counted = weights is None or bool((weights == np.floor(weights)).all())
     clusters = None if given["groups"] is None else factorize_column(given["groups"])
     sides = (bounds[0], bounds[1]) if bounds else None
+    if weights is not None:
+        check_weights(weights, 0)
     items = RegressionItems(y, p, sides, weights, clusters, counted)
-    return items.leave_out_missing(columns, missing)
+    items = items.leave_out_missing(columns, missing)
+    items.check_values()
+    return items
 
 
 def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -25,7 +26,6 @@ from ordinate.results.provenance import (
     list_makers,
     load_value,
 )
-from ordinate.settings import refuse_duplicate_keys
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 PAGE_DATA = {"ordinate-summary": "data of the page", "ordinate-provenance": PROVENANCE}
@@ -188,13 +188,18 @@ def read_json(text: str) -> Any:
     """
     try:
         return json.loads(
-            text,
-            parse_float=_parse_number,
-            parse_constant=str,
-            object_pairs_hook=refuse_duplicate_keys,
+            text, parse_float=_parse_number, parse_constant=str, object_pairs_hook=_refuse_repeats
         )
     except (ValueError, RecursionError) as problem:
         raise BadInput(f"its JSON is damaged or cut off: {problem}.") from None
+
+
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> Record:
+    """Return an object of JSON, in which no key stands twice: readers would see one of them."""
+    ((name, count),) = Counter(name for name, _ in pairs).most_common(1) or [("", 0)]
+    if count > 1:
+        raise ValueError(f"{shorten(name)} stands twice in one object")
+    return dict(pairs)
 
 
 def _parse_number(text: str) -> float | str:

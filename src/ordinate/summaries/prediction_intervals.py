@@ -141,10 +141,10 @@ class PredictionIntervals(ItemSums):
         return replace(self, plain=self.plain * both, squared=self.squared * both)
 
 
-def _score_items(
+def check_items(
     y: Floats, lower: Floats, upper: Floats, points: Floats | None, rows: Array
-) -> tuple[Floats, NDArray[np.bool]]:
-    """Return the scores [5, n] of items, and which of them have an infinite bound."""
+) -> None:
+    """Refuse targets, bounds and predictions that are no numbers, by their rows, from 0."""
     require_valid(
         np.isfinite(y), rows, y, "The target of row {row} is {value}, not a finite number."
     )
@@ -156,6 +156,16 @@ def _score_items(
     require_valid(
         lower <= upper, rows, lower, inverted + " Swap the two, or leave the item out.", upper
     )
+    if points is not None:
+        finite = "The prediction of row {row} is {value}, not a finite number."
+        require_valid(np.isfinite(points), rows, points, finite)
+
+
+def _score_items(
+    y: Floats, lower: Floats, upper: Floats, points: Floats | None, rows: Array
+) -> tuple[Floats, NDArray[np.bool]]:
+    """Return the scores [5, n] of items, and which of them have an infinite bound."""
+    check_items(y, lower, upper, points, rows)
     open_ = np.isinf(lower) | np.isinf(upper)
     x = np.zeros((len(SCORE_NAMES), len(y)))
     with np.errstate(over="ignore"):
@@ -163,8 +173,6 @@ def _score_items(
         x[1, ~open_] = upper[~open_] - lower[~open_]
         x[2], x[3] = np.maximum(lower - y, 0.0), np.maximum(y - upper, 0.0)
         if points is not None:
-            finite = "The prediction of row {row} is {value}, not a finite number."
-            require_valid(np.isfinite(points), rows, points, finite)
             x[4] = np.abs(y - points)
     return x, open_
 

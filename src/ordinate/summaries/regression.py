@@ -56,7 +56,9 @@ _KNOWN_POWERS = _POWERS[:, None] + _POWERS <= HIGHEST_ORDER
 
 def _build_shift_matrix(by: Array) -> Array:
     """Return the matrix that turns sums of powers into those of values moved by so much."""
-    return _BINOMIALS * np.asarray(by)[..., None, None] ** _POWER_DIFFERENCES
+    by = np.asarray(by)
+    powers = np.stack([np.ones_like(by), by, by**2, by**3, by**4], axis=-1)
+    return _BINOMIALS * powers[..., _POWER_DIFFERENCES]
 
 
 class CentralSums(NamedTuple):
@@ -207,8 +209,10 @@ class Moments(BatchSummary):
 
     def _merge(self, other: Self) -> dict[str, Any]:
         """Return the fields of both; central sums are moved to the means of all items."""
-        central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
-        return super()._merge(other) | central
+        plain = squared = self.plain + other.plain
+        if self.squared is not self.plain or other.squared is not other.plain:
+            squared = self.squared + other.squared
+        return super()._merge(other) | {"plain": plain, "squared": squared}
 
     def compute_sums(self, index: Array, count: int) -> Self:
         """Return a batch of sums; central sums are moved to the means of all items of each."""
@@ -275,22 +279,21 @@ class MomentsAccumulator:
         self.low, self.high = math.inf, -math.inf  # of the targets, about
         self.buffer = np.ones((0, 0))  # for parts, one after the other: new memory costs time
 
-    def add(
-        self, y: Floats, p: Floats, weight: Floats | None = None, rows: Array | None = None
-    ) -> None:
-        """Add rows, whose sums are taken about one point; `rows` are their numbers, from 0."""
+    def add(self, y: Floats, p: Floats, weight: Floats | None = None) -> None:
+        """Add rows, whose sums are taken about one point."""
         start, counted = self.seen, True
+        rows: Any = range(start, start + len(y))
         self.seen += len(y)
         if weight is not None:
             there = check_weights(weight, start) > 0
             counted = bool((weight == np.floor(weight)).all())
-            rows = start + np.flatnonzero(there) if rows is None else rows[there]
+            rows = start + np.flatnonzero(there)
             y, p, weight = y[there], p[there], weight[there]
         if len(y):
             if self.buffer.shape[1] < min(len(y), ROWS_PER_BLOCK):
                 self.buffer = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
             part = _MomentsBlock(y, p, weight, self.buffer, self.order)
-            part.check(range(start, start + len(y)) if rows is None else rows)
+            part.check(rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
             moments = part.summary(self.constants, histogram=self.histogram, counted=counted)
             self.total = moments if self.total is None else self.total + moments
@@ -300,8 +303,7 @@ class MomentsAccumulator:
         if self.total is None:
             reason = "all weights are 0" if self.seen else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
-        if 0.0 < max(self.high - self.low, float(self.total.largest)) < 1.0 / LARGEST_VALUE:
-            raise BadValues(f"The values are too small to be squared twice. {UNIT_HINT}")
+        refuse_small_values(self.low, self.high, float(self.total.largest))
         return self.total
 
 
@@ -418,15 +420,8 @@ class _MomentsBlock:
         """Refuse what is no finite number, with its row, from 0, and what is too large."""
         self._find_target_range()
         finite = np.isfinite(self.sums).all()  # a nan is in none of these
-        if finite and max(abs(self.low), abs(self.high), self.largest) < LARGEST_VALUE:
-            return
-        for name, column in (("target", self.y), ("prediction", self.p)):
-            bad = ~np.isfinite(column)
-            if bad.any():
-                place = int(np.argmax(bad))
-                row = int(rows[place]) + 1
-                raise BadValues(f"The {name} of row {row} is {column[place]}, not a finite number.")
-        raise BadValues(f"The values are too large to be squared twice. {UNIT_HINT}")
+        if not (finite and max(abs(self.low), abs(self.high), self.largest) < LARGEST_VALUE):
+            _refuse_large_values(self.y, self.p, np.abs(self.p - self.y), rows)
 
     def _find_target_range(self) -> None:
         """Note between which values the targets lie; no further than that is near enough."""
@@ -464,17 +459,28 @@ def _sum_deviations(y: Floats, value: float, weight: Floats | None) -> Array:
     return np.asarray(gaps.sum() if weight is None else weight @ gaps)
 
 
-def bin_error_sizes(size: Floats, weight: Floats | None = None) -> dict[int, Array]:
-    """Return the weight of errors by bin: the logarithm of their size, rounded up."""
+def bin_error_sizes(
+    size: Floats, weight: Floats | None = None, codes: Array | None = None, count: int = 1
+) -> dict[int, Array]:
+    """Return the weight of errors by bin, with codes in an array of so many weights."""
+    none = np.zeros(len(size), np.intp)
+    bins, weights = count_error_sizes(size, weight, none if codes is None else codes, count)
+    rows = weights if codes is not None else weights[:, 0]
+    return {k: np.asarray(row) for k, row in zip(bins.tolist(), rows, strict=True)}
+
+
+def count_error_sizes(
+    size: Floats, weight: Floats | None, codes: Array, count: int
+) -> tuple[Array, Array]:
+    """Return bins, the logarithms of errors rounded up, and the weights in them [bins, count]."""
     with np.errstate(divide="ignore"):
         place = np.ceil(np.log(size) / np.log(BIN_GROWTH))
     first = np.min(place, initial=0.0, where=size > 0)
     index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
-    items, weights = np.bincount(index), np.bincount(index, weight)
-    return {
-        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(weights[k]))
-        for k in np.flatnonzero(items)
-    }
+    present = np.flatnonzero(np.bincount(index))
+    weights = np.bincount(index * count + codes, weight, (index.max(initial=0) + 1) * count)
+    bins = np.where(present == 0, ZERO_BIN, present - 1 + int(first))
+    return bins, weights.astype(float).reshape(-1, count)[present]
 
 
 def compute_bin_size(place: int) -> float:
@@ -486,35 +492,102 @@ def _summarize_groups(
     y: Floats, p: Floats, weight: Floats | None, groups: Groups, like: MomentsAccumulator
 ) -> Moments:
     """Return a batch with the summary of each group."""
-    order = np.argsort(groups.codes, kind="stable")
-    ends = np.searchsorted(groups.codes[order], np.arange(len(groups.values) + 1))
     parts = []
-    if weight is not None:
-        check_weights(weight, 0)  # here rows have their numbers
-    for k in range(len(groups.values)):
-        counter = MomentsAccumulator(like.constants, histogram=like.histogram, order=like.order)
-        for start in range(ends[k], ends[k + 1], ROWS_PER_SUM):
-            rows = order[start : min(start + ROWS_PER_SUM, ends[k + 1])]
-            counter.add(y[rows], p[rows], None if weight is None else weight[rows], rows)
-        parts.append(counter.total or _make_empty_moments(like))
-    return Moments.stack(parts)
+    for start in range(0, len(y), ROWS_PER_SUM):
+        where = slice(start, start + ROWS_PER_SUM)
+        block = _GroupedRows(y[where], p[where], None if weight is None else weight[where], start)
+        parts.append(block.summarize(groups.codes[where], len(groups.values), like))
+    return sum(parts[1:], parts[0])
 
 
-def _make_empty_moments(like: MomentsAccumulator) -> Moments:
-    zero = np.asarray(0.0)
-    none = CentralSums(zero, zero, np.zeros((HIGHEST_ORDER + 1, HIGHEST_ORDER + 1)))
-    spread = dict.fromkeys(like.constants, zero)
-    bins: dict[int, Array] | None = {} if like.histogram else None
-    return Moments(
-        np.asarray(0),
-        none,
-        none,
-        zero,
-        zero,
-        zero,
-        zero,
-        like.constants,
-        spread,
-        bins,
-        order=like.order,
-    )
+class _GroupedRows:
+    """Rows whose sums are taken within groups, about the mean of each."""
+
+    def __init__(self, y: Floats, p: Floats, weight: Floats | None, start: int) -> None:
+        self.there: Any = slice(None)
+        self.rows: Any = range(start, start + len(y))
+        self.counted = True
+        if weight is not None:
+            self.there = check_weights(weight, start) > 0
+            self.rows = start + np.flatnonzero(self.there)
+            weight = weight[self.there]
+            self.counted = bool((weight == np.floor(weight)).all())
+        self.y, self.p, self.weight = y[self.there], p[self.there], weight
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.e = self.p - self.y
+            self.size = np.abs(self.e)
+        _refuse_large_values(self.y, self.p, self.size, self.rows)
+
+    def summarize(self, codes: Array, count: int, like: MomentsAccumulator) -> Moments:
+        """Return a batch with the summary of each code."""
+        self.codes, self.count = codes[self.there], count
+        weight = np.ones(len(self.y)) if self.weight is None else self.weight
+        self.total = self._sum(weight)
+        y, e = self._find_means(self.y, weight), self._find_means(self.e, weight)
+        with np.errstate(over="ignore", invalid="ignore"):  # in orders that nobody keeps
+            gaps = self.y - y[self.codes], self.e - e[self.codes]
+            plain = squared = self._sum_powers(y, e, gaps, weight, like.order)
+            absolute = absolute_squared = self._sum(weight * self.size)
+            if self.weight is not None:
+                squared = self._sum_powers(y, e, gaps, weight * weight, like.order)
+                absolute_squared = self._sum(weight * weight * self.size)
+        largest = np.zeros(count)
+        np.maximum.at(largest, self.codes, self.size)
+        return Moments(
+            np.bincount(self.codes, minlength=count),
+            plain,
+            squared,
+            absolute,
+            absolute_squared,
+            largest,
+            self._sum(weight * self.e * self.e),
+            like.constants,
+            {x: self._sum(weight * np.abs(self.y - c)) for x, c in like.constants.items()},
+            bin_error_sizes(self.size, weight, self.codes, count) if like.histogram else None,
+            counted=self.counted,
+            order=like.order,
+        )
+
+    def _sum(self, values: Floats) -> Array:
+        return np.bincount(self.codes, values, self.count)
+
+    def _find_means(self, values: Floats, weight: Floats) -> Array:
+        """Return the mean of each code: exactly the value, where all are equal; 0 without items."""
+        start = np.zeros(self.count)
+        start[self.codes[::-1]] = values[::-1]  # the first of each
+        gaps = self._sum(weight * (values - start[self.codes]))
+        return start + gaps / np.where(self.total > 0, self.total, 1.0)
+
+    def _sum_powers(
+        self, y: Array, e: Array, gaps: tuple[Floats, Floats], weight: Floats, order: int
+    ) -> CentralSums:
+        """Return the sums of w d^a f^b, moved from these points to the means proper."""
+        sums = np.zeros((self.count, HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
+        outer = weight
+        for b in range(order + 1):
+            term = outer
+            for a in range(order + 1 - b):
+                sums[:, a, b] = self._sum(term)
+                term = term * gaps[0]
+            outer = outer * gaps[1]
+        rest = sums[:, [1, 0], [0, 1]] / np.where(sums[:, 0, 0] > 0, sums[:, 0, 0], 1.0)[:, None]
+        return CentralSums(y, e, sums).recenter_sums(y + rest[:, 0], e + rest[:, 1])
+
+
+def _refuse_large_values(y: Floats, p: Floats, size: Floats, rows: Any) -> None:
+    """Refuse what is no finite number, with its row, and what cannot be squared twice."""
+    if not len(y) or (size.max() < LARGEST_VALUE and np.abs(y).max() < LARGEST_VALUE):
+        return
+    for name, column in (("target", y), ("prediction", p)):
+        bad = ~np.isfinite(column)
+        if bad.any():
+            place = int(np.argmax(bad))
+            row = int(rows[place]) + 1
+            raise BadValues(f"The {name} of row {row} is {column[place]}, not a finite number.")
+    raise BadValues(f"The values are too large to be squared twice. {UNIT_HINT}")
+
+
+def refuse_small_values(low: float, high: float, largest: float) -> None:
+    """Refuse targets from low to high, and errors up to the largest, that cannot be squared."""
+    if 0.0 < max(high - low, largest) < 1.0 / LARGEST_VALUE:
+        raise BadValues(f"The values are too small to be squared twice. {UNIT_HINT}")

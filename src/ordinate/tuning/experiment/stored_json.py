@@ -32,7 +32,6 @@ from typing import (
 )
 
 from ordinate.errors import BadStore, OrdinateError, shorten
-from ordinate.settings import refuse_duplicate_keys
 
 T = TypeVar("T")
 LONGEST_QUOTE = 80  # characters of a value that a refusal repeats
@@ -285,3 +284,11 @@ def _parse_finite(digits: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{digits[:LONGEST_QUOTE]} is too large a number")
     return number
+
+
+def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, of which two readers may take two values for one key."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadStore("it gives one key two values")
+    return found

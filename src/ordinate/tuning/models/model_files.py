@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.render import atomic_files
-from ordinate.settings import refuse_duplicate_keys
 from ordinate.tuning.experiment import safe_files
+from ordinate.tuning.experiment.stored_json import refuse_duplicate_keys
 from ordinate.tuning.models.tree_ensemble import TreeEnsemble
 
 if TYPE_CHECKING:  # which takes seconds to load
