@@ -30,22 +30,18 @@ def explain_problem(problem: OrdinateError, reader: FileReader, roles: Sequence[
 
     `roles` are the columns that the command needs, by argument.
     """
-    if isinstance(problem, BadFile) and problem.column is not None:
-        return f"{problem}{_explain_column(problem.file, problem.column, reader, roles)}"
-    if not isinstance(problem, BadFile):
-        return f"{problem}{_find_remedy(problem, reader)}"
-    if "not enough memory" in str(problem):
-        return f"{problem}{_suggest_memory(reader)}"
-    return _explain_file(_find_broken_file(problem, reader), reader)
-
-
-def _find_remedy(problem: OrdinateError, reader: FileReader) -> str:
-    """Return what is to be added to a message, if anything is."""
+    message = str(problem)
     if isinstance(problem, BadIds):
-        return _suggest_key(reader)
+        return message + _suggest_key(reader)
     if isinstance(problem, (MissingLabels, NoItems)):
-        return _name_sources(str(problem), reader)
-    return ""
+        return message + _name_sources(message, reader)
+    if not isinstance(problem, BadFile):
+        return message
+    if problem.column is not None:
+        return message + _explain_column(problem.file, problem.column, reader, roles)
+    if "not enough memory" in message:
+        return message + _suggest_memory(reader)
+    return _explain_file(_find_broken_file(problem, reader), reader)
 
 
 def _name_sources(message: str, reader: FileReader) -> str:
