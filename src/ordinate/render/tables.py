@@ -7,7 +7,7 @@ there. One more column is one more line where the table is declared, and nothing
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,6 +181,12 @@ class Table:
     def grids(self) -> list[Grid]:
         """Return its grids: one, or one for each value of `by`; none without records."""
         return [self._make_grid(value, part) for value, part in self.split()]
+
+    def select(self, title: str, *keys: str, records: Sequence[Any] | None = None) -> "Table":
+        """Return some columns under another title, of other records if there are some."""
+        chosen = [replace(self._get_column(key), shown=True) for key in keys]
+        own = self.records if records is None else records
+        return replace(self, title=title, columns=chosen, records=own)
 
     def cross(self, row: str, column: str, cell: str, *, most: int | None = None) -> list[Grid]:
         """Return one column over two others, at most so many columns beside each other."""
