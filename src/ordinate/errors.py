@@ -167,6 +167,8 @@ def name_options(naming: OptionNaming) -> Iterator[None]:
 def word_advice(advice: str, otherwise: str = "", **options: Any) -> str:
     """Return advice with options as the caller writes them, or other advice to who has none.
 
+    Of errors alone: a report reads the same however it was made.
+
     >>> word_advice("Leave them out with {missing}.", missing="drop")
     "Leave them out with missing='drop'."
     """

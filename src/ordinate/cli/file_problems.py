@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OrdinateError
-from ordinate.readers.duckdb_connection import MEMORY_LIMIT
+from ordinate.readers.duckdb_connection import ENCODING_HINT, MEMORY_LIMIT, NO_MEMORY
 from ordinate.readers.file_formats import (
     NO_QUOTES,
     FileReader,
@@ -39,7 +39,7 @@ def explain_problem(problem: OrdinateError, reader: FileReader, roles: Sequence[
         return message
     if problem.column is not None:
         return message + _explain_column(problem.file, problem.column, reader, roles)
-    if "not enough memory" in message:
+    if NO_MEMORY in message:
         return message + _suggest_memory(reader)
     return _explain_file(_find_broken_file(problem, reader), reader)
 
@@ -153,7 +153,7 @@ def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
 def _explain_file(problem: BadFile, reader: FileReader) -> str:
     """Return where the first record begins that is none, and the flag that helps."""
     text = reader.texts.get(problem.file)
-    if text is None or "--encoding" in str(problem):
+    if text is None or ENCODING_HINT in str(problem):
         return str(problem)
     records = list_records(text, quoted=reader.quoted, strict=True)
     odd = ((begin, row) for begin, row in records if not is_regular_row(row, text))

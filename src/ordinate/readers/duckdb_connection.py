@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
+NO_MEMORY = "there is not enough memory for it."
 ENCODING_HINT = "If it is in another encoding than UTF-8, such as Latin-1, pass --encoding latin-1."
 MEMORY_LIMIT = "1GB"  # that the engine may take; what does not fit goes to disk
 SMALL_PROCESS = 8 << 30  # bytes of address space
@@ -130,7 +131,7 @@ def run_query(execute: Callable[[], T], name: str) -> T:
 def extract_reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
     if "Out of Memory" in message:
-        return "there is not enough memory for it."
+        return NO_MEMORY
     if "don't know what type" in message:
         return "its content is damaged."
     if "state machine" in message:
