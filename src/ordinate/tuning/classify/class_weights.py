@@ -5,8 +5,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NoItems, OffScale, shorten, suggest_names
-
 Floats = NDArray[np.float64]
 WeightStrategy = Literal["equal", "inverse", "inverse_sqrt"]
 WEIGHT_STRATEGIES: tuple[str, ...] = get_args(WeightStrategy)
@@ -24,37 +22,11 @@ def compute_class_weights(
     >>> compute_class_weights(np.array([0, 0, 0, 2]), 3, "inverse").round(3).tolist()
     [0.667, 1.0, 2.0]
     """
-    check_weighting(strategy, alpha)
-    counts = _count_levels(levels, size)
+    counts = np.bincount(levels, minlength=size).astype(float)
     present = counts > 0
     weights = np.ones(size)
     weights[present] = _compute_raw_weights(counts[present], strategy)
     return (1.0 - alpha) + alpha * weights
-
-
-def check_weighting(strategy: str, alpha: float) -> None:
-    """Refuse a strategy that does not exist, or an alpha outside [0, 1]."""
-    if strategy not in WEIGHT_STRATEGIES:
-        raise BadOption(
-            f"There is no weight strategy {shorten(strategy)}. Known are "
-            f"{', '.join(WEIGHT_STRATEGIES)}."
-            f"{suggest_names(str(strategy), list(WEIGHT_STRATEGIES))}"
-        )
-    if not 0.0 <= alpha <= 1.0:  # nan neither
-        raise BadOption(
-            f"The weight alpha {shorten(alpha)} is not from 0 (equal weights) to 1 ({strategy})."
-        )
-
-
-def _count_levels(levels: NDArray[np.intp], size: int) -> Floats:
-    if not len(levels):
-        raise NoItems("There are no training items to weigh: the column of levels is empty.")
-    if levels.min() < 0 or levels.max() >= size:
-        raise OffScale(
-            f"Level positions run from {levels.min()} to {levels.max()}, and the scale has {size} "
-            f"levels: 0 to {size - 1}."
-        )
-    return np.bincount(levels, minlength=size).astype(float)
 
 
 def _compute_raw_weights(counts: Floats, strategy: str) -> Floats:
