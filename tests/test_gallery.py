@@ -17,6 +17,7 @@ def drawn():
     return load_script("build").draw_gallery(GALLERY.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_pictures_are_what_the_code_makes(drawn):
     folder = GALLERY.with_suffix("")
     assert {path.stem for path in folder.glob("*.svg")} == {*drawn}

@@ -124,7 +124,12 @@ def test_a_folder_that_was_there_before_an_interrupt_stays(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
+AFTER = pytest.mark.parametrize(
+    "after", [2, *(pytest.param(after, marks=pytest.mark.slow) for after in (0, 1, 3, 4))]
+)
+
+
+@AFTER
 def test_a_killed_run_is_taken_up(tmp_path, monkeypatch, whole, after):
     stopped = tmp_path / "stopped"
     with monkeypatch.context() as patch:
@@ -261,7 +266,7 @@ def whole_of_own(tmp_path_factory):
     return source, contents(base / "new")
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 4])
+@AFTER
 def test_a_stopped_run_of_own_texts_is_taken_up(tmp_path, monkeypatch, whole_of_own, after):
     source, whole = whole_of_own
     stopped = tmp_path / "stopped"

@@ -263,6 +263,7 @@ def test_each_counterexample_holds_item_by_item(name, law, key):
         assert better < -1e-6
 
 
+@pytest.mark.slow
 def test_a_search_at_a_small_bound_finds_what_is_on_file():
     order = ["undefined", "not_violated", "tie_only", "violated"]
     small = 4

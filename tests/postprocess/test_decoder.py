@@ -342,7 +342,7 @@ def levelled(p, credit, steps=500):
     return best[1]
 
 
-@pytest.mark.parametrize("noise", [0.7, 1.2])
+@pytest.mark.parametrize("noise", [pytest.param(0.7, marks=pytest.mark.slow), 1.2])
 @pytest.mark.parametrize("shares", [[0.6, 0.25, 0.1, 0.04, 0.01], [0.05, 0.15, 0.5, 0.25, 0.05]])
 def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
     p, gold = posteriors(6000, np.array(shares), noise, 30)

@@ -447,7 +447,9 @@ def test_an_order_has_no_ties_and_no_holes():
 # --- threads -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["large.parquet", "large.csv"])
+@pytest.mark.parametrize(
+    "form", ["large.parquet", pytest.param("large.csv", marks=pytest.mark.slow)]
+)
 def test_the_number_of_threads_changes_no_digit(monkeypatch, form):
     rng = np.random.default_rng(8)
     n = 300_000  # more than a few row groups, so that threads share them

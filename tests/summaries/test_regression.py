@@ -143,7 +143,7 @@ def in_steps(y, p, rng):
 @pytest.mark.parametrize(
     "arranged", [shuffled, by_target, by_error, outliers_first, in_steps], ids=lambda f: f.__name__
 )
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_thousand_uneven_batches_are_one_pass(arranged, weighted):
     rng = np.random.default_rng(7)
     y, p = arranged(*heavy(20_000, rng), rng)

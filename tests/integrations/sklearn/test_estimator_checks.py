@@ -12,7 +12,18 @@ estimator_checks = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(estimator_checks)
 
 
-@pytest.mark.parametrize("case", estimator_checks.CASES, ids=lambda case: case.name)
+ALIKE = {"RecalibratedClassifierCV", "ConformalClassifierCV"}  # fitted as the tuned one is
+CASES = [
+    pytest.param(
+        case,
+        id=case.name,
+        marks=[pytest.mark.slow] if type(case.estimator).__name__ in ALIKE else [],
+    )
+    for case in estimator_checks.CASES
+]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_check_estimator_passes_but_for_what_cannot_apply(case):
     results = estimator_checks.run_checks(case)
     failed = [one["check_name"] for one in results if one["status"] == "failed"]
