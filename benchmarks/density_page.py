@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.tuning.models.regressors import create_regressor
 from ordinate.tuning.regress.fitting import Lattice, ModelInputs
 from ordinate.tuning.regress.settings import Settings

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
-from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.regression import ROWS_PER_BLOCK as CHUNK
 from ordinate.summaries.regression import Moments
 from writing import BURST, Call, Target, burst, launch, log, markdown, processor, shown, wrapped

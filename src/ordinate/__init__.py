@@ -27,12 +27,9 @@ if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison, compare
     from ordinate.results.evaluation import evaluate_sql
     from ordinate.results.recalibration import RecalibrationEvaluation
-    from ordinate.results.regression import (
-        RegressionEvaluation,
-        evaluate_regression,
-        regression_report,
-    )
+    from ordinate.results.regression import RegressionEvaluation
     from ordinate.results.regression_comparison import compare_regression
+    from ordinate.results.regression_sources import evaluate_regression, regression_report
     from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.results.text_reports import (
         calibration_report,
@@ -84,14 +81,14 @@ _HOMES = {
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
     "evaluate_sql": "ordinate.results.evaluation",
-    "evaluate_regression": "ordinate.results.regression",
+    "evaluate_regression": "ordinate.results.regression_sources",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",
     "power": "ordinate.results.sample_size",
     "predict": "ordinate.tuning.classify",
     "predict_regression": "ordinate.tuning.regress",
     "rank": "ordinate.tuning.classify",
-    "regression_report": "ordinate.results.regression",
+    "regression_report": "ordinate.results.regression_sources",
     "score": "ordinate.results",
     "scorer": "ordinate.integrations.sklearn",
     "scorers": "ordinate.integrations.sklearn",

@@ -14,8 +14,8 @@ from ordinate.inference.prediction_intervals import (
     estimate_interval_metric,
 )
 from ordinate.results import evaluate
-from ordinate.results.regression import evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals

@@ -25,7 +25,8 @@ import ordinate
 from ordinate.errors import BadInput, BadOption, BadValues, NoItems, OffScale, UnequalLengths
 from ordinate.integrations.torch import OrdinalMetric, RegressionMetric
 from ordinate.results import DEFAULT_METRICS, Evaluation
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.regression import Moments

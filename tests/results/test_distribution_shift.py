@@ -15,8 +15,8 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression_delta_method import standard_error
 from ordinate.metrics import find_metric
 from ordinate.results.distribution_shift import evaluate_shift
-from ordinate.results.regression import evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.regression import Moments
 
 

@@ -21,11 +21,8 @@ from ordinate.errors import (
 from ordinate.inference import ConfidenceIntervals, regression
 from ordinate.metrics import find_metric
 from ordinate.results import evaluate
-from ordinate.results.regression import (
-    DEFAULT_METRICS,
-    RegressionEvaluation,
-    evaluate_regression,
-)
+from ordinate.results.regression import DEFAULT_METRICS, RegressionEvaluation
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.regression import Moments
 
 SHARES = ("r2", "relative_accuracy", "nrmse", "skill")

@@ -25,8 +25,8 @@ from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression_delta_method import standard_error
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
-from ordinate.results.regression import evaluate_regression
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.regression import Moments
 
 METRICS = ("rmse", "mae", "r2")

@@ -24,12 +24,8 @@ from ordinate.errors import (
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression import NO_ERROR_NOTE
 from ordinate.render import RENDERERS, Grid, render
-from ordinate.results.regression import (
-    DEFAULT_METRICS,
-    RegressionEvaluation,
-    evaluate_regression,
-    regression_report,
-)
+from ordinate.results.regression import DEFAULT_METRICS, RegressionEvaluation
+from ordinate.results.regression_sources import evaluate_regression, regression_report
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import regression
 from ordinate.summaries.regression import Moments

@@ -14,8 +14,9 @@ from scipy import stats
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.render import RENDERERS, render
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.results.regression_tails import (
     MEASURED_COVERAGE,
     NO_COUNT_NOTE,

@@ -27,7 +27,7 @@ from ordinate.inference.subgroup_differences import NOT_COUNTED, UNDEFINED
 from ordinate.metrics import find_metric
 from ordinate.render import text
 from ordinate.results.evaluation import evaluate
-from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries import ConfusionMatrix
 
 

@@ -364,7 +364,7 @@ class _RegressionRun:
         return {"constants": constants, "missing": self.options.missing}
 
     def _build_result(self, found: "RegressionData", source: str) -> "RegressionEvaluation":
-        from ordinate.results.regression import evaluate_regression_data
+        from ordinate.results.regression_sources import evaluate_regression_data
 
         return evaluate_regression_data(
             found,
@@ -385,7 +385,7 @@ class _RegressionRun:
     ) -> "RegressionEvaluation":
         """Return the result with confidence intervals from resamples of the items."""
         from ordinate.inference.regression import count_items, estimate_from_items, is_resampled
-        from ordinate.results.regression_items import decide_against_constant
+        from ordinate.results.regression_sources import decide_against_constant
 
         how = self.how
         by: dict[Any, dict[str, Estimate]] = {}

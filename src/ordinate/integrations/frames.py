@@ -6,7 +6,8 @@ from typing import Any
 from ordinate.errors import MissingExtra
 from ordinate.results import Evaluation, evaluate
 from ordinate.results.comparison import Comparison, compare
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
+from ordinate.results.regression_sources import evaluate_regression
 
 __all__ = ["FrameNamespace", "register_frames"]
 

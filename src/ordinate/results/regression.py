@@ -11,25 +11,36 @@ import numpy as np
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.constant_tests import LossTests, decide_for_moments
+from ordinate.inference.constant_tests import FLIPPED, STUDENT, LossTests, decide_for_moments
 from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
 )
 from ordinate.inference.regression import (
+    FEWEST_RESAMPLED_ITEMS,
     STUDENTIZED,
-    estimate_from_items,
+    count_items,
     estimate_regression_metrics,
     estimate_regression_metrics_of_each,
     explain_undefined,
 )
 from ordinate.metrics import Metric, find_metric
-from ordinate.readers.numeric_cells import MissingPolicy
-from ordinate.readers.regression import RegressionData, sum_table
-from ordinate.readers.tables import LazyTable
-from ordinate.render import Document
-from ordinate.render.charts import Chart
+from ordinate.render import Block, Document, Grid
+from ordinate.render.charts import Axis, Chart
+from ordinate.render.document import Cell
+from ordinate.render.estimates import (
+    describe_clusters,
+    format_count,
+    format_estimate,
+    format_estimate_interval,
+    format_headline,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_with_unit,
+)
+from ordinate.render.forest_plots import ForestPlot, ForestRow
 from ordinate.render.tables import NAME, NUMBER, UNIT_ESTIMATE, Column, Table, to_plain
 from ordinate.results.arguments import (
     IntervalOption,
@@ -47,24 +58,19 @@ from ordinate.results.base import (
     name_subgroups,
     record_call,
 )
-from ordinate.results.given_columns import take_columns
-from ordinate.results.regression_items import (
-    MEDIAN_BASELINE,
-    RegressionItems,
-    collect_items,
-    compute_constants,
-    decide_against_constant,
-    find_constant,
-    summarise_previous,
+from ordinate.results.interval_methods_text import describe_interval_methods
+from ordinate.results.metric_strips import MetricStrip, MetricStrips
+from ordinate.results.regression_charts import chart_predicted_line
+from ordinate.results.regression_tails import (
+    ErrorTails,
+    compute_tails,
+    describe_assumptions,
+    describe_undefined_tails,
 )
-from ordinate.results.regression_tails import ErrorTails, compute_tails
-from ordinate.results.regression_text import describe_regression, describe_tail_assumptions
-from ordinate.results.report_parts import ReportPart
-from ordinate.scale.encoding import factorize_column
+from ordinate.results.report_parts import ReportPart, lay_out_subgroups, list_subgroup_blocks
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
-from ordinate.summaries.tabulation import check_missing_policy
 
 DEFAULT_METRICS = (
     "rmse",
@@ -83,6 +89,23 @@ UNIT_METRICS = {"rmse", "mae", "median_absolute_error", "max_error", "bias"} | {
 }
 SQUARED_UNIT_METRICS = {"mse"}
 HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
+SHARE_TEXTS = {
+    "r2": "R², 1 - RMSE²/σ², the share of the variance that is explained",
+    "relative_accuracy": "1 - RMSE/σ, not R²",
+    "nrmse": "RMSE/σ",
+    "skill": "1 - RMSE/baseline RMSE, the improvement over the constant prediction",
+}
+TEST_NAMES = {FLIPPED: "sign flips", STUDENT: "Student's t"}
+METHOD_NAMES = {
+    "delta": "the delta method",
+    "t": "Student's t",
+    "jackknife": "the jackknife over clusters",
+    "ranks": "ranks",
+    "studentized": "the studentised bootstrap of N^¾ items",
+    "wilson": "Wilson",
+}
+ALL_ITEMS = "all items"
+MEDIAN_BASELINE = "median"
 PREVIOUS_BASELINE = "previous value"
 
 
@@ -313,10 +336,92 @@ class RegressionEvaluation(Result):
         }
 
     def make_charts(self) -> Iterable[Chart]:
-        """Return metrics beside baselines, predictions against targets, intervals, subgroups."""
-        from ordinate.results.regression_charts import chart_regression  # noqa: PLC0415 - start-up: a pipe shows none
+        """Return metrics beside baselines, predictions against targets, intervals, subgroups.
 
-        return chart_regression(self)
+        Charts of further parts follow, but for names that are taken; predictions are theirs.
+        """
+        parts = [chart for part in self.parts for chart in part.result.list_charts()]
+        charts = self._chart_metrics()
+        if not any(chart.name == "predicted" for chart in parts):
+            charts += chart_predicted_line(self.summary, self.unit)
+        charts += [*self._chart_prediction_intervals(), *self._chart_subgroups()]
+        known = {chart.name for chart in charts}
+        return [*charts, *(chart for chart in parts if chart.name not in known)]
+
+    def _chart_metrics(self) -> list[Chart]:
+        """Return each metric on an axis of its own, errors beside those of the baselines."""
+        strips = []
+        for metric in self.selected:
+            name = metric.expression
+            others = {x.name: getattr(x, name) for x in self.baselines if name in {"rmse", "mae"}}
+            unit = self.get_unit(metric)
+            strips.append(MetricStrip(metric, self.metrics[name], others, unit=unit))
+        return MetricStrips(strips, self.level, format_value=format_number).make_charts(
+            "Each metric with its confidence interval, on an axis of its own; errors beside those "
+            "of simple predictors."
+        )
+
+    def _chart_prediction_intervals(self) -> list[Chart]:
+        """Return how often prediction intervals hold their targets, and how wide they are."""
+        if not self.prediction_intervals:
+            return []
+        parts = [(ALL_ITEMS, self), *self.list_subgroups()]
+        metrics = [find_metric(name, PredictionIntervals) for name in self.prediction_intervals]
+        alphas = [metric.settings["alpha"] for metric in metrics if "alpha" in metric.settings]
+        nominal = {"nominal coverage": 1.0 - float(alphas[0])} if alphas else {}
+        plots = [
+            ForestPlot(
+                [
+                    ForestRow(
+                        name,
+                        part.prediction_intervals[metric.expression],
+                        format_count(part.summary.n),
+                    )
+                    for name, part in parts
+                    if metric.expression in part.prediction_intervals
+                ],
+                Axis(metric.expression, unit=self.get_unit(metric)),
+                self.level,
+                "subgroup" if self.by else "items",
+                nominal if metric.share else {},
+                format_number,
+            )
+            for metric in metrics
+            if metric.name in {"interval_coverage", "mean_interval_width"}
+        ]
+        first, *more = [plot for plot in plots if plot.shown]
+        return [
+            first.make_chart(
+                "prediction_intervals",
+                "Prediction intervals: coverage and width",
+                "How often prediction intervals hold their targets, beside how often they should, "
+                "and how wide they are, each with its confidence interval.",
+                more=[plot.make_panel(x=plot.axis) for plot in more],
+            )
+        ]
+
+    def _chart_subgroups(self) -> list[Chart]:
+        """Return the values of each metric in each subgroup, beside that of all items."""
+        charts = []
+        for metric in self.selected if self.by else ():
+            name = metric.expression
+            rows = [
+                ForestRow(group, part.metrics[name], format_count(part.summary.n))
+                for group, part in self.list_subgroups()
+            ]
+            plot = ForestPlot(
+                rows,
+                Axis(name, unit=self.get_unit(metric)),
+                self.level,
+                "subgroup",
+                {ALL_ITEMS: self.metrics[name].value},
+                format_number,
+            )
+            if plot.shown:
+                title = f"Subgroups by {name}"
+                about = "Each subgroup, with its confidence interval where it has one."
+                charts.append(plot.make_chart("subgroups", title, about, variant=name))
+        return charts
 
     @property
     def level(self) -> float | None:
@@ -400,211 +505,52 @@ class RegressionEvaluation(Result):
         ]
 
     def document(self) -> Document:
-        """Return the report for people."""
-        return describe_regression(self)
+        """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
+        unit = f", target in {self.unit}" if self.unit else ""
+        selected = _order_metrics(self)
+        tables = {table.name: table for table in self.tables()}
+        own = [x for x in tables["metrics"].records if not x["group"]]
+        errors = [x for x in own if x["metric"].summary is Moments]
+        errors.sort(key=lambda row: selected.index(row["metric"]))
+        intervals = [x for x in own if x["metric"].summary is not Moments]
+        figures = [row for row in tables["tails"].records if not row["group"]]
+        metrics = replace(tables["metrics"], title="Prediction intervals", records=intervals)
+        blocks: list[Block] = [
+            _describe_left_out(self),
+            *replace(tables["metrics"], records=errors).grids(),
+            *(x.drop_empty_columns() for x in replace(tables["tails"], records=figures).grids()),
+            *tables["baselines"].grids(),
+            *(tables["normalized"].grids() if "normalized" in tables else ()),
+            *metrics.grids(),
+            *_describe_nominal_coverage(intervals),
+            *list_subgroup_blocks(_make_subgroup_grids(self), len(self.by)),
+            *(block for part in self.parts for block in part.list_blocks()),
+        ]
+        verdicts = {m.expression: _state_metric(self, m) for m in selected}
+        leading = dict.fromkeys((selected[0], self.selected[0]))  # what was asked for first, too
+        notes = [
+            _explain_shares(self),
+            _describe_sigmas(self),
+            *describe_undefined_tails({"": self.tails}),
+            *_describe_uncertainty(self),
+            *_describe_constant_tests(self),
+            *describe_tail_assumptions(self),
+            *_describe_source(self),
+        ]
+        return Document(
+            f"{format_count(self.summary.n)}{unit}",
+            tuple(blocks),
+            verdict=" ".join(verdicts[m.expression] for m in leading),
+            verdicts=verdicts,
+            notes=tuple(notes),
+            source=self.origin.name_tab(self.origin.predicted),
+            metric_titles={m.expression: m.title for m in self.selected},
+        ).answer_first()
 
 
-def evaluate_regression_data(
-    found: RegressionData,
-    metrics: MetricSelection = None,
-    *,
-    source: str,
-    unit: str | None = None,
-    normalization: Normalization | None = None,
-    normalized: bool = False,
-    interval: IntervalOption = 0.95,
-    alpha: float = 0.1,
-    interval_metrics: Sequence[Metric] = (),
-) -> RegressionEvaluation:
-    """Evaluate items that were summed up where they are, and their prediction intervals.
-
-    `source` is what they are, such as files; `interval_metrics` are further metrics of
-    prediction intervals. With `normalized`, values are on the scale of the `normalization`.
-    """
-    turn = normalization if normalized else None
-    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-    intervals = resolve_intervals(interval)
-    result = RegressionEvaluation.from_parts(
-        _denormalize_part((found.moments, found.groups), turn),
-        selected,
-        unit=unit,
-        normalization=normalization,
-        by=[(name, _denormalize_part(part, turn)) for name, part in found.by if part[0].n],
-        previous=None if found.previous is None else _denormalize(found.previous, turn),
-        interval=intervals,
-        origin=_describe_origin(found, selected, source),
-    )
-    if found.bounds is None:
-        return result
-
-    def scale(bounds: PredictionIntervals) -> PredictionIntervals:
-        return bounds if turn is None else bounds.scaled(turn.std)
-
-    parts = {name: scale(bounds) for name, bounds in found.bounds_by}
-    return result.add_prediction_intervals(
-        scale(found.bounds), alpha=alpha, metrics=interval_metrics, by=parts
-    )
-
-
-def _denormalize_part(part: Part, normalization: Normalization | None) -> Part:
-    """Return a summary and the batch of its clusters in the unit of the targets."""
-    whole, groups = part
-    return (
-        _denormalize(whole, normalization),
-        None if groups is None else _denormalize(groups, normalization),
-    )
-
-
-def _denormalize(summary: Moments, normalization: Normalization | None) -> Moments:
-    """Return a summary in the unit of the targets."""
-    if normalization is None:
-        return summary
-    return summary.scaled(normalization.std, normalization.mean)
-
-
-def _describe_origin(found: RegressionData, metrics: Iterable[Metric], source: str) -> Origin:
-    rough = dict.fromkeys(m.name for m in metrics if m.name in HISTOGRAM_METRICS)
-    named = " and ".join(rough)
-    note = f"Of {source}, {named} is at most half a per cent from the exact value."
-    notes = (*found.notes, note) if rough else found.notes
-    return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
-
-
-def evaluate_regression(
-    data: Any = None,
-    predicted: Any = None,
-    metrics: MetricSelection = None,
-    *,
-    target: Any = None,
-    unit: str | None = None,
-    weights: Any = None,
-    by: Any = None,
-    groups: Any = None,
-    normalization: Normalization | None = None,
-    normalized: bool = False,
-    order: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    alpha: float = 0.1,
-    missing: MissingPolicy = "error",
-    interval: IntervalOption = 0.95,
-    seed: int | None = None,
-) -> RegressionEvaluation:
-    """Evaluate predictions of a regression target, beside constant predictors.
-
-    `data` is a column of targets, beside one of predictions; or a table, of which the other
-    arguments name columns: `evaluate_regression(frame, target="density", predicted="guess")`.
-    Tables are those of `evaluate`; lazy ones are summed up by their own engine.
-
-    `missing` says what becomes of items that lack a value: 'error', or 'drop'. Nulls are missing,
-    and NaN in columns of pandas; any other value that is not finite is an error.
-
-    `normalization` is that of the training targets; with `normalized` the columns are on its scale,
-    and are turned back. `groups` is a column of items that belong together, `order` one of times,
-    for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. Intervals are studentised, from resamples of the
-    items that `seed` begins; of more than 100,000 items and of more than 20 subgroups they are
-    Student's t, unless `interval=ConfidenceIntervals(method=…)` says "studentized"; of clusters
-    they are by the jackknife.
-
-    >>> target, predicted = [1020.0, 985.0, 1100.0], [1010.0, 1000.0, 1080.0]
-    >>> result = evaluate_regression(target, predicted, unit="kg/m³")
-    >>> round(result.metrics["mae"].value, 3)
-    15.0
-    """
-    intervals = resolve_intervals(interval, seed=seed)
-    check_missing_policy(missing, MissingPolicy)
-    given = take_columns(
-        data,
-        "target",
-        target=target,
-        predicted=predicted,
-        weights=weights,
-        by=by,
-        groups=groups,
-        order=order,
-        lower=lower,
-        upper=upper,
-    )
-    if normalized and normalization is None:
-        raise BadOption("Values on the normalised scale need their normalization=….")
-    if isinstance(given.table, LazyTable):
-        return evaluate_regression_data(
-            _sum_lazy_table(
-                given.table, given.names, missing, intervals, normalization, normalized
-            ),
-            metrics,
-            source="a lazy table",
-            unit=unit,
-            normalization=normalization,
-            normalized=normalized,
-            interval=intervals,
-            alpha=alpha,
-        )
-    if groups is not None and intervals is not None and intervals.method == STUDENTIZED:
-        raise BadOption(f"Leave out groups=…, or the method {STUDENTIZED!r}: it resamples items.")
-    items = collect_items(given, normalization if normalized else None, missing)
-    order = given["order"]
-    by = None if given["by"] is None else factorize_column(given["by"], "by")
-    parts = {} if by is None else items.split(by)
-    previous = None if order is None else summarise_previous(items, order)
-    everything, items = items, items.select_complete()
-    constants = compute_constants(items.y, items.weights, normalization)
-    found = everything.sum_up(constants, by)
-    origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
-
-    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-    result = RegressionEvaluation.from_parts(
-        (found.moments, found.groups),
-        selected,
-        unit=unit,
-        normalization=normalization,
-        by=[(name, part) for name, part in found.by if part[0].n],
-        previous=previous,
-        interval=None if intervals is None else _choose_summary_settings(intervals),
-        origin=origin,
-    )
-
-    def estimate(
-        of: Sequence[RegressionItems], results: Iterable[RegressionEvaluation]
-    ) -> list[dict[str, Estimate]]:
-        """Return what the items know better than their summaries."""
-        resampled = intervals if items.is_resampled(intervals, len(of)) else None
-        pairs = zip(of, results, strict=True)
-        return [_estimate_from_items(part, own, resampled) for part, own in pairs]
-
-    (whole,) = estimate([items], [result])
-    by_subgroup = estimate(list(parts.values()), result.by.values())
-    by_name = dict(zip(parts, by_subgroup, strict=True))
-    tests = None  # clusters have theirs from the summaries
-    if intervals is not None and items.groups is None:
-        columns = items.y, items.p, intervals, items.weights
-        tests = decide_against_constant(result.summary, *columns)
-    result = result.replace_estimates(whole, intervals, by_name, tests)
-    if found.bounds is None:
-        return result
-    return result.add_prediction_intervals(found.bounds, alpha=alpha, by=dict(found.bounds_by))
-
-
-def _choose_summary_settings(intervals: ConfidenceIntervals) -> ConfidenceIntervals:
-    """Return the settings of intervals that a summary gives, before items are resampled."""
-    return replace(intervals, method=None) if intervals.method == STUDENTIZED else intervals
-
-
-def _estimate_from_items(
-    items: RegressionItems, result: RegressionEvaluation, resampled: ConfidenceIntervals | None
-) -> dict[str, Estimate]:
-    """Return the metrics with resampled intervals, if they are, and those of exact values."""
-    found: dict[str, Estimate] = {}
-    if resampled is not None:
-        columns = items.y, items.p, resampled, items.weights
-        found = estimate_from_items(result.selected, result.summary, *columns)
-    exact = items.compute_exact()
-    return {
-        name: estimate
-        for name, estimate in _replace_values(result.metrics | found, exact).items()
-        if name in found or name in exact
-    }
+def find_constant(summary: Moments) -> str | None:
+    """Return the name of the constant that predictions are tested against, if it is known."""
+    return next((name for name in (TRAIN_MEAN, TARGET_MEAN) if name in summary.constants), None)
 
 
 def evaluate_prediction_intervals(
@@ -627,40 +573,6 @@ def evaluate_prediction_intervals(
         return {name: make_point_estimate(float(m(summary))) for name, m in metrics.items()}
     estimate = estimate_clustered_interval_metric if bounds.shape else estimate_interval_metric
     return {name: estimate(m, bounds, intervals.level) for name, m in metrics.items()}
-
-
-def _sum_lazy_table(
-    table: LazyTable,
-    names: Mapping[str, str],
-    missing: MissingPolicy,
-    intervals: ConfidenceIntervals | None,
-    normalization: Normalization | None,
-    normalized: bool,  # noqa: FBT001 - as it was given
-) -> RegressionData:
-    """Return what the engine of a lazy table sums up."""
-    if "order" in names:
-        raise BadOption(
-            "The previous value, by order=…, needs all rows in their order: collect the table, or "
-            "leave order out."
-        )
-    if intervals is not None and intervals.method == STUDENTIZED:
-        raise BadOption(
-            f"Collect the table, or leave out the method {STUDENTIZED!r}: it resamples items."
-        )
-    constants: dict[str, float | None] = {TARGET_MEAN: None, MEDIAN_BASELINE: None}
-    if normalization is not None:
-        constants = {TRAIN_MEAN: 0.0 if normalized else normalization.mean, **constants}
-    return sum_table(table, names, constants=constants, missing=missing)
-
-
-def regression_report(data: Any, predicted: Any = None, **options: Any) -> str:
-    """Return the text report of a regression; options are those of evaluate_regression.
-
-    >>> report = regression_report([1020.0, 985.0, 1100.0], [1010.0, 1000.0, 1080.0], unit="kg/m³")
-    >>> print(report.splitlines()[0])
-    3 items, target in kg/m³
-    """
-    return str(evaluate_regression(data, predicted, **options))
 
 
 def _evaluate_each(
@@ -714,21 +626,6 @@ def _compute_points(metrics: list[Metric], summary: Moments) -> dict[str, Estima
     return estimates
 
 
-def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str, Estimate]:
-    """Return estimates with values that are known better; intervals are wide enough for them."""
-    new = {}
-    for name, value in exact.items():
-        if name in found:
-            old = found[name]
-            new[name] = replace(
-                old,
-                value=value,
-                low=float(np.fmin(old.low, value)) if old.method else old.low,
-                high=float(np.fmax(old.high, value)) if old.method else old.high,
-            )
-    return found | new
-
-
 def _compute_baselines(
     summary: Moments, previous: Moments | None = None
 ) -> list[RegressionBaseline]:
@@ -752,3 +649,162 @@ def _compute_baselines(
             RegressionBaseline(PREVIOUS_BASELINE, rmse, mae, None, "the first item has none")
         )
     return found
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def describe_tail_assumptions(result: RegressionEvaluation) -> list[str]:
+    """Say what the intervals of squared errors assume."""
+    clusters = result.groups is not None
+    return describe_assumptions(
+        result.selected, result.metrics, {"": result.tails}, clusters=clusters
+    )
+
+
+def _order_metrics(result: RegressionEvaluation) -> list[Metric]:
+    """Return the metrics as they are shown: MAE stands first where the interval of RMSE is open."""
+    selected = list(result.selected)
+    if any(result.metrics[m.expression].is_open for m in selected if m.name == "rmse"):
+        selected.sort(key=lambda metric: metric.name != "mae")
+    return selected
+
+
+def _state_metric(result: RegressionEvaluation, metric: Metric) -> str:
+    """Say what a metric is, in its unit, beside the first baseline that has it."""
+    found = result.metrics[metric.expression]
+    level = None if result.interval is None else result.interval.level
+    unit = result.get_unit(metric)
+    value = format_with_unit(found.value, unit)
+    text = f"{metric.expression} {format_headline(value, format_estimate_interval(found), level)}"
+    errors = [(x, {"rmse": x.rmse, "mae": x.mae}.get(metric.expression)) for x in result.baselines]
+    baseline, error = next(((x, error) for x, error in errors if error), (None, None))
+    if baseline is None or error is None:
+        return f"{text}."
+    how = _compare_with_baseline(result, metric, found.value / error)
+    return f"{text}: {how} always predicting the {baseline.name} ({format_with_unit(error, unit)})."
+
+
+def _compare_with_baseline(result: RegressionEvaluation, metric: Metric, ratio: float) -> str:
+    """Say by how much an error is less than that of the constant, if the test says that it is."""
+    tests, squared = result.against_constant, metric.name == "rmse"
+    test = None if tests is None else tests.squared if squared else tests.absolute
+    if test is not None and test.verdict == "inconclusive":
+        return "not significantly better than"
+    where = "on these items " if test is not None and squared and result.tails.warns else ""
+    return f"{where}{format_percent(abs(1.0 - ratio))} {'less' if ratio < 1.0 else 'more'} than"
+
+
+def _describe_left_out(result: RegressionEvaluation) -> str:
+    parts, dropped = result.origin.describe_join("targets"), result.summary.dropped
+    return " ".join(
+        [*parts, f"Dropped for a missing value: {format_count(dropped)}."] if dropped else parts
+    )
+
+
+def _describe_source(result: RegressionEvaluation) -> list[str]:
+    origin = result.origin
+    files = origin.name_files()
+    return [f"{files}Target: {origin.gold}. Predicted: {origin.predicted}.", *origin.notes]
+
+
+def _describe_uncertainty(result: RegressionEvaluation) -> list[str]:
+    if result.interval is None:
+        return []
+    lines = describe_interval_methods(result.metrics, METHOD_NAMES)
+    lines += _explain_missing_intervals(result.prediction_intervals)
+    lines += _describe_subgroup_methods(result)
+    return lines if result.groups is None else [*lines, describe_clusters(result.groups)]
+
+
+def _describe_constant_tests(result: RegressionEvaluation) -> list[str]:
+    """Say what decided whether predictions are better than the constant."""
+    tests = result.against_constant
+    if tests is None or tests.leading is None:
+        return []
+    both = (("absolute", tests.absolute), ("squared", tests.squared))
+    said = [
+        f"of the {loss} loss by {TEST_NAMES[test.method]}, p {format_p_value(test.p)}"
+        for loss, test in both
+        if test is not None
+    ]
+    units = "items" if result.groups is None else "clusters"
+    of_these = (
+        " With errors as heavy as these, that of squared loss is for these items, not for new ones."
+        if result.tails.warns
+        else ""
+    )
+    name = result.baselines[0].name
+    return [f"Tests of paired {units} against the {name}, one-sided: {'; '.join(said)}.{of_these}"]
+
+
+def _describe_subgroup_methods(result: RegressionEvaluation) -> list[str]:
+    """Say which subgroups have Student's t, and why, where all items were resampled."""
+    if STUDENTIZED not in {one.method for one in result.metrics.values()}:
+        return []
+    sizes = [
+        count_items(part.summary)
+        for part in result.by.values()
+        if any(one.method == "t" for one in part.metrics.values())
+    ]
+    if max(sizes, default=0) >= FEWEST_RESAMPLED_ITEMS:
+        return [
+            f"Intervals of subgroups by Student's t: {len(result.by):,} are too many to resample."
+        ]
+    few = f"Subgroups of fewer than {FEWEST_RESAMPLED_ITEMS} items have intervals by Student's t."
+    return [few] if sizes else []
+
+
+def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
+    """Say why there are no intervals, where there are none."""
+    return [
+        f"No interval for {name}: {one.note}." for name, one in found.items() if one.method is None
+    ]
+
+
+def _explain_shares(result: RegressionEvaluation) -> str:
+    """Say what relative metrics are the error beside, where one could be taken for another."""
+    named = [f"{name} is {text}" for name, text in SHARE_TEXTS.items() if name in result.metrics]
+    return f"{'; '.join(named)}." if named else ""
+
+
+def _describe_sigmas(result: RegressionEvaluation) -> str:
+    unit = f" {result.unit}" if result.unit else ""
+    sigma = f"{format_number(result.sigma)}{unit}"
+    here = f"σ of the evaluated targets is {sigma} (in R², relative accuracy)."
+    training = result.normalization
+    if training is None:
+        return here
+    return (
+        f"{here} σ of the training targets is {format_number(training.std)}{unit}, which turns "
+        "errors on the normalised scale into this unit; their mean is not added to an error."
+    )
+
+
+def _describe_nominal_coverage(found: list[Record]) -> list[str]:
+    """Say how often the intervals should hold the target, beside how often they do."""
+    settings = [row["metric"].settings for row in found]
+    alphas = [x["alpha"] for x in settings if "alpha" in x]
+    held = [row["value"].value for row in found if row["metric"].share]
+    if not alphas or not held:
+        return []
+    should, does = f"{100 * (1 - alphas[0]):.4g} %", f"{100 * held[0]:.1f} %"
+    return [f"The intervals should hold {should} of the targets, and hold {does}."]
+
+
+def _make_subgroup_grids(result: RegressionEvaluation) -> list[Grid]:
+    subgroups = result.list_subgroups()
+    if not subgroups:
+        return []
+    counts: tuple[Cell, ...] = ("items", *(part.summary.n for _, part in subgroups))
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(format_estimate(part.metrics[name]) for _, part in subgroups))
+        for name in result.metrics
+    ]
+    rows += [
+        (name, *(format_estimate(part.prediction_intervals[name]) for _, part in subgroups))
+        for name in result.prediction_intervals
+        if all(name in part.prediction_intervals for _, part in subgroups)
+    ]
+    grid = Grid("Subgroups", ("metric", *(name for name, _ in subgroups)), (counts, *rows))
+    return [lay_out_subgroups(grid, intervals=result.interval is not None)]

@@ -50,7 +50,7 @@ from ordinate.results.base import (
 from ordinate.results.given_columns import refuse_strange_table, take_columns
 from ordinate.results.regression import get_metric_unit
 from ordinate.results.regression_comparison_text import describe_comparison, write_conclusion
-from ordinate.results.regression_items import require_groups
+from ordinate.results.regression_sources import require_groups
 from ordinate.results.regression_tails import ErrorTails, compute_tails, describe_assumptions
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.regression import Moments

@@ -21,9 +21,8 @@ from ordinate.render.estimates import (
     join_names,
 )
 from ordinate.results.base import BETTER_VALUES
-from ordinate.results.regression import get_metric_unit
+from ordinate.results.regression import METHOD_NAMES, get_metric_unit
 from ordinate.results.regression_tails import describe_undefined_tails, make_model_tails_grid
-from ordinate.results.regression_text import METHOD_NAMES
 
 if TYPE_CHECKING:
     from ordinate.results.regression_comparison import RegressionComparison, RegressionDifference

@@ -13,9 +13,10 @@ from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import find_metric
 from ordinate.render.estimates import format_with_unit
 from ordinate.render.reserved_paths import MODELS
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_scores import RegressionScores
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.regression import Moments
 from ordinate.tuning.experiment.safe_files import compute_digest, resolve_inside

@@ -12,7 +12,8 @@ from ordinate.render import Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import format_estimate, format_interval_head, format_with_unit
 from ordinate.results.base import Record
-from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression import RegressionEvaluation
+from ordinate.results.regression_sources import evaluate_regression
 from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
 from ordinate.tuning.regress.row_checks import LeakageReport

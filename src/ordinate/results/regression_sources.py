@@ -1,6 +1,6 @@
-"""The items of a regression: columns of targets and predictions, and their summaries."""
+"""From columns, frames and databases to the evaluation of a regression: items and summaries."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,22 +8,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels, NoItems
-from ordinate.inference import ConfidenceIntervals
+from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.constant_tests import LossTests, decide_for_items
-from ordinate.inference.regression import is_resampled
+from ordinate.inference.regression import (
+    STUDENTIZED,
+    estimate_from_items,
+    is_resampled,
+)
+from ordinate.metrics import Metric
 from ordinate.readers.batches import ColumnBatches
 from ordinate.readers.numeric_cells import MissingPolicy
-from ordinate.readers.regression import RegressionData, require_both_bounds, sum_batches
-from ordinate.readers.tables import refuse_unnamed_columns
-from ordinate.results.given_columns import GivenColumns
+from ordinate.readers.regression import RegressionData, require_both_bounds, sum_batches, sum_table
+from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
+from ordinate.results.arguments import (
+    IntervalOption,
+    MetricSelection,
+    resolve_intervals,
+    select_metrics,
+)
+from ordinate.results.base import (
+    Origin,
+)
+from ordinate.results.given_columns import GivenColumns, take_columns
+from ordinate.results.regression import (
+    DEFAULT_METRICS,
+    HISTOGRAM_METRICS,
+    MEDIAN_BASELINE,
+    Part,
+    RegressionEvaluation,
+    find_constant,
+)
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.prediction_intervals import check_items, require_valid
+from ordinate.summaries.prediction_intervals import PredictionIntervals, check_items, require_valid
 from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
 from ordinate.summaries.regression_sums import RegressionKeys
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
+    check_missing_policy,
     check_same_length,
     convert_to_numbers,
     find_missing_numbers,
@@ -31,7 +54,260 @@ from ordinate.summaries.tabulation import (
     match_weights,
 )
 
-MEDIAN_BASELINE = "median"
+
+def evaluate_regression_data(
+    found: RegressionData,
+    metrics: MetricSelection = None,
+    *,
+    source: str,
+    unit: str | None = None,
+    normalization: Normalization | None = None,
+    normalized: bool = False,
+    interval: IntervalOption = 0.95,
+    alpha: float = 0.1,
+    interval_metrics: Sequence[Metric] = (),
+) -> RegressionEvaluation:
+    """Evaluate items that were summed up where they are, and their prediction intervals.
+
+    `source` is what they are, such as files; `interval_metrics` are further metrics of
+    prediction intervals. With `normalized`, values are on the scale of the `normalization`.
+    """
+    turn = normalization if normalized else None
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    intervals = resolve_intervals(interval)
+    result = RegressionEvaluation.from_parts(
+        _denormalize_part((found.moments, found.groups), turn),
+        selected,
+        unit=unit,
+        normalization=normalization,
+        by=[(name, _denormalize_part(part, turn)) for name, part in found.by if part[0].n],
+        previous=None if found.previous is None else _denormalize(found.previous, turn),
+        interval=intervals,
+        origin=_describe_origin(found, selected, source),
+    )
+    if found.bounds is None:
+        return result
+
+    def scale(bounds: PredictionIntervals) -> PredictionIntervals:
+        return bounds if turn is None else bounds.scaled(turn.std)
+
+    parts = {name: scale(bounds) for name, bounds in found.bounds_by}
+    return result.add_prediction_intervals(
+        scale(found.bounds), alpha=alpha, metrics=interval_metrics, by=parts
+    )
+
+
+def _denormalize_part(part: Part, normalization: Normalization | None) -> Part:
+    """Return a summary and the batch of its clusters in the unit of the targets."""
+    whole, groups = part
+    return (
+        _denormalize(whole, normalization),
+        None if groups is None else _denormalize(groups, normalization),
+    )
+
+
+def _denormalize(summary: Moments, normalization: Normalization | None) -> Moments:
+    """Return a summary in the unit of the targets."""
+    if normalization is None:
+        return summary
+    return summary.scaled(normalization.std, normalization.mean)
+
+
+def _describe_origin(found: RegressionData, metrics: Iterable[Metric], source: str) -> Origin:
+    rough = dict.fromkeys(m.name for m in metrics if m.name in HISTOGRAM_METRICS)
+    named = " and ".join(rough)
+    note = f"Of {source}, {named} is at most half a per cent from the exact value."
+    notes = (*found.notes, note) if rough else found.notes
+    return Origin(found.target, found.predicted, found.files, found.match_counts, notes)
+
+
+def evaluate_regression(
+    data: Any = None,
+    predicted: Any = None,
+    metrics: MetricSelection = None,
+    *,
+    target: Any = None,
+    unit: str | None = None,
+    weights: Any = None,
+    by: Any = None,
+    groups: Any = None,
+    normalization: Normalization | None = None,
+    normalized: bool = False,
+    order: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    alpha: float = 0.1,
+    missing: MissingPolicy = "error",
+    interval: IntervalOption = 0.95,
+    seed: int | None = None,
+) -> RegressionEvaluation:
+    """Evaluate predictions of a regression target, beside constant predictors.
+
+    `data` is a column of targets, beside one of predictions; or a table, of which the other
+    arguments name columns: `evaluate_regression(frame, target="density", predicted="guess")`.
+    Tables are those of `evaluate`; lazy ones are summed up by their own engine.
+
+    `missing` says what becomes of items that lack a value: 'error', or 'drop'. Nulls are missing,
+    and NaN in columns of pandas; any other value that is not finite is an error.
+
+    `normalization` is that of the training targets; with `normalized` the columns are on its scale,
+    and are turned back. `groups` is a column of items that belong together, `order` one of times,
+    for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
+    prediction intervals that leave out `alpha`. Intervals are studentised, from resamples of the
+    items that `seed` begins; of more than 100,000 items and of more than 20 subgroups they are
+    Student's t, unless `interval=ConfidenceIntervals(method=…)` says "studentized"; of clusters
+    they are by the jackknife.
+
+    >>> target, predicted = [1020.0, 985.0, 1100.0], [1010.0, 1000.0, 1080.0]
+    >>> result = evaluate_regression(target, predicted, unit="kg/m³")
+    >>> round(result.metrics["mae"].value, 3)
+    15.0
+    """
+    intervals = resolve_intervals(interval, seed=seed)
+    check_missing_policy(missing, MissingPolicy)
+    given = take_columns(
+        data,
+        "target",
+        target=target,
+        predicted=predicted,
+        weights=weights,
+        by=by,
+        groups=groups,
+        order=order,
+        lower=lower,
+        upper=upper,
+    )
+    if normalized and normalization is None:
+        raise BadOption("Values on the normalised scale need their normalization=….")
+    if isinstance(given.table, LazyTable):
+        return evaluate_regression_data(
+            _sum_lazy_table(
+                given.table, given.names, missing, intervals, normalization, normalized
+            ),
+            metrics,
+            source="a lazy table",
+            unit=unit,
+            normalization=normalization,
+            normalized=normalized,
+            interval=intervals,
+            alpha=alpha,
+        )
+    if groups is not None and intervals is not None and intervals.method == STUDENTIZED:
+        raise BadOption(f"Leave out groups=…, or the method {STUDENTIZED!r}: it resamples items.")
+    items = collect_items(given, normalization if normalized else None, missing)
+    order = given["order"]
+    by = None if given["by"] is None else factorize_column(given["by"], "by")
+    parts = {} if by is None else items.split(by)
+    previous = None if order is None else summarise_previous(items, order)
+    everything, items = items, items.select_complete()
+    constants = compute_constants(items.y, items.weights, normalization)
+    found = everything.sum_up(constants, by)
+    origin = Origin(given.names.get("target", "target"), given.names.get("predicted", "predicted"))
+
+    selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+    result = RegressionEvaluation.from_parts(
+        (found.moments, found.groups),
+        selected,
+        unit=unit,
+        normalization=normalization,
+        by=[(name, part) for name, part in found.by if part[0].n],
+        previous=previous,
+        interval=None if intervals is None else _choose_summary_settings(intervals),
+        origin=origin,
+    )
+
+    def estimate(
+        of: Sequence[RegressionItems], results: Iterable[RegressionEvaluation]
+    ) -> list[dict[str, Estimate]]:
+        """Return what the items know better than their summaries."""
+        resampled = intervals if items.is_resampled(intervals, len(of)) else None
+        pairs = zip(of, results, strict=True)
+        return [_estimate_from_items(part, own, resampled) for part, own in pairs]
+
+    (whole,) = estimate([items], [result])
+    by_subgroup = estimate(list(parts.values()), result.by.values())
+    by_name = dict(zip(parts, by_subgroup, strict=True))
+    tests = None  # clusters have theirs from the summaries
+    if intervals is not None and items.groups is None:
+        columns = items.y, items.p, intervals, items.weights
+        tests = decide_against_constant(result.summary, *columns)
+    result = result.replace_estimates(whole, intervals, by_name, tests)
+    if found.bounds is None:
+        return result
+    return result.add_prediction_intervals(found.bounds, alpha=alpha, by=dict(found.bounds_by))
+
+
+def _choose_summary_settings(intervals: ConfidenceIntervals) -> ConfidenceIntervals:
+    """Return the settings of intervals that a summary gives, before items are resampled."""
+    return replace(intervals, method=None) if intervals.method == STUDENTIZED else intervals
+
+
+def _estimate_from_items(
+    items: "RegressionItems", result: RegressionEvaluation, resampled: ConfidenceIntervals | None
+) -> dict[str, Estimate]:
+    """Return the metrics with resampled intervals, if they are, and those of exact values."""
+    found: dict[str, Estimate] = {}
+    if resampled is not None:
+        columns = items.y, items.p, resampled, items.weights
+        found = estimate_from_items(result.selected, result.summary, *columns)
+    exact = items.compute_exact()
+    return {
+        name: estimate
+        for name, estimate in _replace_values(result.metrics | found, exact).items()
+        if name in found or name in exact
+    }
+
+
+def _sum_lazy_table(
+    table: LazyTable,
+    names: Mapping[str, str],
+    missing: MissingPolicy,
+    intervals: ConfidenceIntervals | None,
+    normalization: Normalization | None,
+    normalized: bool,  # noqa: FBT001 - as it was given
+) -> RegressionData:
+    """Return what the engine of a lazy table sums up."""
+    if "order" in names:
+        raise BadOption(
+            "The previous value, by order=…, needs all rows in their order: collect the table, or "
+            "leave order out."
+        )
+    if intervals is not None and intervals.method == STUDENTIZED:
+        raise BadOption(
+            f"Collect the table, or leave out the method {STUDENTIZED!r}: it resamples items."
+        )
+    constants: dict[str, float | None] = {TARGET_MEAN: None, MEDIAN_BASELINE: None}
+    if normalization is not None:
+        constants = {TRAIN_MEAN: 0.0 if normalized else normalization.mean, **constants}
+    return sum_table(table, names, constants=constants, missing=missing)
+
+
+def regression_report(data: Any, predicted: Any = None, **options: Any) -> str:
+    """Return the text report of a regression; options are those of evaluate_regression.
+
+    >>> report = regression_report([1020.0, 985.0, 1100.0], [1010.0, 1000.0, 1080.0], unit="kg/m³")
+    >>> print(report.splitlines()[0])
+    3 items, target in kg/m³
+    """
+    return str(evaluate_regression(data, predicted, **options))
+
+
+def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str, Estimate]:
+    """Return estimates with values that are known better; intervals are wide enough for them."""
+    new = {}
+    for name, value in exact.items():
+        if name in found:
+            old = found[name]
+            new[name] = replace(
+                old,
+                value=value,
+                low=float(np.fmin(old.low, value)) if old.method else old.low,
+                high=float(np.fmax(old.high, value)) if old.method else old.high,
+            )
+    return found | new
+
+
+# --- items at hand --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -196,11 +472,6 @@ def require_groups(groups: Groups, rows: NDArray[np.intp]) -> None:
             f"{len(alone)} of {len(rows)} items have no group ({shown}{more}). Leave them out, or "
             "give each a group."
         )
-
-
-def find_constant(summary: Moments) -> str | None:
-    """Return the name of the constant that predictions are tested against, if it is known."""
-    return next((name for name in (TRAIN_MEAN, TARGET_MEAN) if name in summary.constants), None)
 
 
 def decide_against_constant(
