@@ -21,9 +21,9 @@ from evaluate_reports import (
     read_items,
     report,
     text,
-    to_csv,
     write,
 )
+from row_files import to_csv
 
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.summaries import ConfusionMatrix

@@ -21,11 +21,9 @@ from evaluate_reports import (
     read_items,
     report,
     text,
-    to_csv,
-    to_jsonl,
-    to_parquet,
     write,
 )
+from row_files import to_csv, to_jsonl, to_parquet
 
 pytestmark = pytest.mark.usefixtures("here")
 

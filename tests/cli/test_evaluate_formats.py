@@ -22,12 +22,12 @@ from evaluate_reports import (
     filled,
     read_items,
     report,
-    to_csv,
     write,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
+from row_files import to_csv
 
 import ordinate
 from ordinate.scale import Scale

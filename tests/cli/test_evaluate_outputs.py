@@ -26,10 +26,10 @@ from evaluate_reports import (
     names,
     read_items,
     report,
-    to_csv,
     write,
 )
 from hostile_texts import EXACT_TEXTS
+from row_files import to_csv
 
 pytestmark = pytest.mark.usefixtures("here")
 

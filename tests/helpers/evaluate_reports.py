@@ -3,7 +3,6 @@
 import codecs
 import csv
 import gzip
-import io
 import json
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import read_values, run
+from row_files import to_csv, to_jsonl, to_parquet
 
 import ordinate
 
@@ -115,24 +115,6 @@ def _make_rows(seed: int = 3, n: int = 60) -> list[dict]:
 ROWS = _make_rows()
 GOLDEN = [row for row in ROWS if row["level"] is not None]
 COMPLETE = [row for row in GOLDEN if row["answer"] is not None]
-
-
-def to_csv(rows: list[dict], **style) -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]), **{"lineterminator": "\n"} | style)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
-
-
-def to_jsonl(rows: list[dict]) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def to_parquet(rows: list[dict]) -> bytes:
-    out = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows), out)
-    return out.getvalue().to_pybytes()
 
 
 def _dictionary_parquet(rows: list[dict]) -> bytes:

@@ -2,15 +2,12 @@
 
 import csv
 import gzip
-import io
-import json
 import math
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from row_files import to_csv, to_jsonl, to_parquet
 
 from ordinate.metrics import find_metric
 from ordinate.readers.columns import ItemColumns
@@ -61,32 +58,14 @@ def items(n: int = 400, seed: int = 5, *, shift: float = 0.0, scale: float = 1.0
     return rows
 
 
-def delimited(rows: list[dict], **style) -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]), **{"lineterminator": "\n"} | style)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
-
-
-def lines(rows: list[dict]) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def parquet(rows: list[dict]) -> bytes:
-    out = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows), out)
-    return out.getvalue().to_pybytes()
-
-
 FORMS = {
-    "data.csv": delimited,
-    "semicolon.csv": lambda rows: delimited(rows, delimiter=";"),
-    "data.tsv": lambda rows: delimited(rows, delimiter="\t"),
-    "data.csv.gz": lambda rows: gzip.compress(delimited(rows)),
-    "data.jsonl": lines,
-    "data.jsonl.gz": lambda rows: gzip.compress(lines(rows)),
-    "data.parquet": parquet,
+    "data.csv": to_csv,
+    "semicolon.csv": lambda rows: to_csv(rows, delimiter=";"),
+    "data.tsv": lambda rows: to_csv(rows, delimiter="\t"),
+    "data.csv.gz": lambda rows: gzip.compress(to_csv(rows)),
+    "data.jsonl": to_jsonl,
+    "data.jsonl.gz": lambda rows: gzip.compress(to_jsonl(rows)),
+    "data.parquet": to_parquet,
 }
 
 

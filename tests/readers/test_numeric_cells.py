@@ -5,7 +5,8 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from regression_files import delimited, items, lines, name_columns, value, write
+from regression_files import items, name_columns, value, write
+from row_files import to_csv, to_jsonl
 
 from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
 from ordinate.readers.regression import sum_files
@@ -21,7 +22,7 @@ STRANGE = ["many", "nan", "inf", "-Infinity", "1,5", "1e999", "true", " "]
 )
 def test_what_is_no_finite_number_is_named_and_never_dropped(text, name, role, missing):
     rows = [{"y": 1.0, "pred": 2.0}, {"y": 2.0, "pred": 3.0} | {name: text}]
-    write("a.csv", delimited(rows))
+    write("a.csv", to_csv(rows))
     with pytest.raises(BadValues, match=rf"The {role} \(row 2 of column '{name}'\) is '{text}'"):
         sum_files(["a.csv"], name_columns("y", "pred"), missing=missing)
 
@@ -93,7 +94,7 @@ def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
 def test_spellings_of_missing_numbers_are_missing(text, ending):
     rows = [{"id": k, "y": 1.0 * k, "pred": k + 0.5} for k in range(4)]
     rows[2] |= {"pred": text}
-    path = write(f"a.{ending}", (delimited if ending == "csv" else lines)(rows))
+    path = write(f"a.{ending}", (to_csv if ending == "csv" else to_jsonl)(rows))
     write("gold.csv", "id,y\n0,0\n1,1\n2,2\n3,n/a\n")
     joined = name_columns("y", "pred", gold_file="gold.csv", id="id")
     with pytest.raises(MissingLabels, match=r"1 of 4 predictions in column 'pred'.*\(row 3\)"):
@@ -152,7 +153,7 @@ def test_values_that_cannot_be_squared_twice_are_refused(pair, what):
 def test_targets_that_are_all_equal_have_no_variance_at_all(weights, by):
     rows = [row | {"y": 0.1, "pred": 0.4, "weight": k / 7} for k, row in enumerate(items(399))]
     columns = name_columns("y", "pred", weights, by)
-    found = sum_files([write("equal.csv", delimited(rows))], columns).moments
+    found = sum_files([write("equal.csv", to_csv(rows))], columns).moments
     assert found.constants == {"mean": 0.1}
     assert (float(found.plain.y), float(found.plain.mean(2, 0))) == (0.1, 0.0)
     assert (float(found.plain.mean(0, 2)), float(found.spread["mean"])) == (0.0, 0.0)

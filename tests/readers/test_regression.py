@@ -13,18 +13,16 @@ from regression_files import (
     METRICS,
     close,
     column,
-    delimited,
     items,
-    lines,
     moments,
     name_columns,
     oracle,
-    parquet,
     read_back,
     same,
     value,
     write,
 )
+from row_files import to_csv, to_jsonl, to_parquet
 
 from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
 from ordinate.readers import batches, duckdb_connection
@@ -49,7 +47,7 @@ def test_every_format_gives_what_long_doubles_give(form):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("shift", "scale"), [(0, 1), (1e9, 1), (-1e9, 1), (0, 1e-9), (1e9, 1e3)])
 def test_far_from_zero_and_near_it_the_errors_are_those_of_long_doubles(weighted, shift, scale):
-    path = write("far.csv", delimited(items(shift=shift, scale=scale)))
+    path = write("far.csv", to_csv(items(shift=shift, scale=scale)))
     rows = read_back(path)
     columns = name_columns("y", "pred", weights="weight" if weighted else None)
     found = sum_files([path], columns).moments
@@ -64,7 +62,7 @@ def test_groups_far_from_each_other_keep_their_own_digits(weighted):
     rows = []
     for site, (shift, scale) in far.items():
         rows += [row | {"site": site} for row in items(50, shift=shift, scale=scale)]
-    path = write("far.csv", delimited(rows))
+    path = write("far.csv", to_csv(rows))
     columns = name_columns("y", "pred", groups="site", weights="weight" if weighted else None)
     found = sum_files([path], columns).groups
     for k, site in enumerate(far):
@@ -75,7 +73,7 @@ def test_groups_far_from_each_other_keep_their_own_digits(weighted):
 def test_weights_count_and_weight_zero_is_no_item():
     rows = items()
     rows.append(rows[0] | {"y": math.nan, "pred": None, "weight": 0.0, "hour": -1})
-    path = write("weights.csv", delimited(rows))
+    path = write("weights.csv", to_csv(rows))
     found = sum_files([path], name_columns("y", "pred", weights="weight")).moments
     alive = [row for row in rows if row["weight"] > 0]
     close(found, oracle(alive, weighted=True))
@@ -85,16 +83,16 @@ def test_weights_count_and_weight_zero_is_no_item():
 
 def test_whole_weights_are_counts():
     rows = [row | {"weight": float(k % 3)} for k, row in enumerate(items())]
-    path = write("weights.csv", delimited(rows))
+    path = write("weights.csv", to_csv(rows))
     assert sum_files([path], name_columns("y", "pred", weights="weight")).moments.counted
 
 
 def test_several_files_are_one_table(whole):
     rows = items()
     paths = [
-        write("a.csv", delimited(rows[:150])),
-        write("b.parquet", parquet(rows[150:151])),
-        write("c.jsonl", lines(rows[151:])),
+        write("a.csv", to_csv(rows[:150])),
+        write("b.parquet", to_parquet(rows[150:151])),
+        write("c.jsonl", to_jsonl(rows[151:])),
     ]
     columns = name_columns("y", "pred", weights="weight", by="season", groups="site", order="hour")
     found = sum_files(paths, columns)
@@ -146,7 +144,7 @@ def of_clusters(rows, **settings) -> Moments:
 def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, size):
     monkeypatch.setattr(batches, "ROWS_PER_BATCH", size)
     rows = items()
-    path = write("groups.csv", delimited(rows))
+    path = write("groups.csv", to_csv(rows))
     columns = name_columns(
         "y", "pred", by="season", groups="site", weights="weight" if weighted else None
     )
@@ -170,7 +168,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, size):
 
 
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
-    path = write("groups.csv", delimited(items()))
+    path = write("groups.csv", to_csv(items()))
     found = sum_files([path], name_columns("y", "pred", by="season"))
     first, second, third = (part for _, (part, _) in found.by)
     same(first + second + third, found.moments)
@@ -181,7 +179,7 @@ def test_the_summaries_of_subgroups_add_up_to_the_whole():
 
 def test_the_histogram_has_the_bins_of_the_summary():
     rows = [*items(), *({"y": 1.0, "pred": 1.0},) * 3]
-    path = write("sizes.csv", delimited([{"y": r["y"], "pred": r["pred"]} for r in rows]))
+    path = write("sizes.csv", to_csv([{"y": r["y"], "pred": r["pred"]} for r in rows]))
     found = sum_files([path], name_columns("y", "pred")).moments.histogram
     expected = bin_error_sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
     assert found == expected
@@ -190,7 +188,7 @@ def test_the_histogram_has_the_bins_of_the_summary():
 
 def test_constants_are_those_asked_for_and_the_mean_unless_there_is_that_of_training():
     rows = items()
-    path = write("constants.csv", delimited(rows))
+    path = write("constants.csv", to_csv(rows))
     y = column(rows, "y")
     found = sum_files([path], name_columns("y", "pred"), constants={"zero": 0.0}).moments
     assert found.constants == pytest.approx({"mean": float(y.mean()), "zero": 0.0}, rel=1e-14)
@@ -231,7 +229,7 @@ def test_constants_need_values():
 # --- two files -----------------------------------------------------------------------------------
 
 
-def split(rows: list[dict], kind=delimited, end: str = "csv") -> tuple[str, str]:
+def split(rows: list[dict], kind=to_csv, end: str = "csv") -> tuple[str, str]:
     kept = ("id", "y", "weight", "season", "site", "hour")
     gold = write(f"gold.{end}", kind([{x: row[x] for x in kept} for row in rows]))
     guesses = [{x: row[x] for x in ("id", "pred", "low", "high")} for row in rows]
@@ -242,12 +240,14 @@ def split(rows: list[dict], kind=delimited, end: str = "csv") -> tuple[str, str]
 def whole(tmp_path_factory) -> RegressionData:
     """What one file of everything gives."""
     path = tmp_path_factory.mktemp("whole") / "all.csv"
-    path.write_bytes(delimited(items()))
+    path.write_bytes(to_csv(items()))
     columns = name_columns("y", "pred", "weight", "season", "site", "low", "high", order="hour")
     return sum_files([str(path)], columns)
 
 
-@pytest.mark.parametrize(("kind", "end"), [(delimited, "csv"), (lines, "jsonl"), (parquet, "pq")])
+@pytest.mark.parametrize(
+    ("kind", "end"), [(to_csv, "csv"), (to_jsonl, "jsonl"), (to_parquet, "pq")]
+)
 @pytest.mark.parametrize("way", [{"id": "id"}, {"row_order": True}])
 def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     rows = items()
@@ -274,7 +274,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
     rows = items(20)
     gold, _ = split(rows)
     guesses = [{"id": row["id"], "pred": row["pred"]} for row in (*rows[3:], rows[0] | {"id": "?"})]
-    write("guesses.csv", delimited(guesses))
+    write("guesses.csv", to_csv(guesses))
     columns = name_columns("y", "pred", gold_file=gold, id="id")
     with pytest.raises(
         MissingLabels, match=r"3 of 20 predictions in column 'pred' are missing \(id i0, id i1"
@@ -347,7 +347,7 @@ def test_bounds_come_in_pairs_and_in_order():
         sum_files(["a.csv"], columns)
     for name, text in (("low", "inf"), ("low", "nan"), ("high", "-inf"), ("high", "x")):
         row = {"y": 1, "pred": 2, "low": 0, "high": 3}
-        write("b.csv", delimited([row, row | {name: text}]))
+        write("b.csv", to_csv([row, row | {name: text}]))
         with pytest.raises(BadValues, match=rf"bound \(row 2 of column '{name}'\) is '{text}'"):
             sum_files(["b.csv"], columns)
     write("c.csv", "y,pred,low,high\n1,2,,3\n1,2,0,2\n")
@@ -393,7 +393,7 @@ def test_order_is_by_numbers_or_by_times(times):
     rows = [
         {"y": y, "pred": 0.0, "at": t} for y, t in zip([1.0, 2.0, 5.0, 9.0], times, strict=True)
     ]
-    found = sum_files([write("t.csv", delimited(rows))], name_columns("y", "pred", order="at"))
+    found = sum_files([write("t.csv", to_csv(rows))], name_columns("y", "pred", order="at"))
     number = all(str(t)[:4] not in {"2023", "2024"} for t in times)
     keyed = (
         [

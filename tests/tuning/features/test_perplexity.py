@@ -15,14 +15,7 @@ from ordinate.tuning.features.perplexity import NAMES, FittedPerplexity, Perplex
 TEXTS = ("the cat sat", "", "the dog ran and " * 9, "今天天气很好", "هذا بيت جميل", "\x00\x07", "x")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

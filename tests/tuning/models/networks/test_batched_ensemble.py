@@ -19,12 +19,7 @@ SHAPE = ResidualNetwork(3, width=16, depth=1)
 QUICK = TrainingConfig(epochs=15, batch=16, lr=1e-2)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def data(n=120, seed=0, shift=0.0):

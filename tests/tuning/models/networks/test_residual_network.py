@@ -6,13 +6,7 @@ from ordinate.errors import BadOption, BadStore
 from ordinate.tuning.experiment.stored_json import decode
 from ordinate.tuning.models.networks.residual_network import Dropout, ResidualNetwork
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def silu(x):

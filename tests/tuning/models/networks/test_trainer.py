@@ -19,12 +19,7 @@ QUICK = TrainingConfig(epochs=6, batch=16, lr=5e-3)
 SHAPE = ResidualNetwork(2, width=8, depth=1)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def part(members, rows=50, seed=0):
