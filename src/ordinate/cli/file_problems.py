@@ -8,8 +8,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OrdinateError
-from ordinate.readers.duckdb_connection import ENCODING_HINT, MEMORY_LIMIT, NO_MEMORY
+from ordinate.errors import BadFile, BadIds, MissingLabels, NoItems, OrdinateError, word_advice
+from ordinate.readers.duckdb_connection import MEMORY_LIMIT, NO_MEMORY, suggest_encoding
 from ordinate.readers.file_formats import (
     NO_QUOTES,
     FileReader,
@@ -153,7 +153,7 @@ def _find_broken_file(problem: BadFile, reader: FileReader) -> BadFile:
 def _explain_file(problem: BadFile, reader: FileReader) -> str:
     """Return where the first record begins that is none, and the flag that helps."""
     text = reader.texts.get(problem.file)
-    if text is None or ENCODING_HINT in str(problem):
+    if text is None or suggest_encoding() in str(problem):
         return str(problem)
     records = list_records(text, quoted=reader.quoted, strict=True)
     odd = ((begin, row) for begin, row in records if not is_regular_row(row, text))
@@ -168,7 +168,9 @@ def _explain_file(problem: BadFile, reader: FileReader) -> str:
     state = "has a quote that is not closed, or that has text after it"
     if isinstance(row, list):
         state = f"has {len(row)} columns, and there should be {len(text.names)}"
-    remedy = f" {NO_QUOTES}" if fits_without_quotes else LEAVE_OUT if _is_skipped(row) else ""
+    remedy = LEAVE_OUT if _is_skipped(row) else ""
+    if fits_without_quotes:
+        remedy = f" {word_advice(NO_QUOTES, quote='none')}"
     with text.path.open(encoding="utf-8-sig", newline="") as lines:
         excerpt = format_excerpt(next(islice(lines, begin - 1, None)).rstrip("\r\n"))
     return (

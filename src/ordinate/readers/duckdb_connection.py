@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import NO_ROOM, BadFile, BadOption
+from ordinate.errors import NO_ROOM, BadFile, BadOption, word_advice
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,7 +22,7 @@ T = TypeVar("T")
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
 NO_MEMORY = "there is not enough memory for it."
-ENCODING_HINT = "If it is in another encoding than UTF-8, such as Latin-1, pass --encoding latin-1."
+ENCODING_HINT = "If it is in another encoding than UTF-8, such as Latin-1, pass {encoding}."
 MEMORY_LIMIT = "1GB"  # that the engine may take; what does not fit goes to disk
 SMALL_PROCESS = 8 << 30  # bytes of address space
 OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
@@ -150,5 +150,9 @@ def extract_reason(message: str) -> str:
             break
         reason.append(line[:80])
     text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(reason))[0][:300].rstrip(". ")
-    hint = f" {ENCODING_HINT}" if "utf" in message.lower() else ""
-    return f"{text}.{hint}"
+    return f"{text}. {suggest_encoding()}" if "utf" in message.lower() else f"{text}."
+
+
+def suggest_encoding() -> str:
+    """Return what to do about a text file that is not UTF-8."""
+    return word_advice(ENCODING_HINT, encoding="latin-1")

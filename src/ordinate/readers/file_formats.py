@@ -29,11 +29,11 @@ from ordinate.errors import (
     replace_control_characters,
     shorten,
     suggest_names,
+    word_advice,
 )
 from ordinate.readers.column_names import refuse_duplicate_columns
 from ordinate.readers.columns import FileOptions, parse_delimiter
 from ordinate.readers.duckdb_connection import (
-    ENCODING_HINT,
     LONGEST_LINE,
     Connection,
     connect,
@@ -43,6 +43,7 @@ from ordinate.readers.duckdb_connection import (
     quote_literal,
     read_rows,
     read_table,
+    suggest_encoding,
 )
 from ordinate.readers.number_spelling import build_number_sql
 
@@ -67,7 +68,7 @@ BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
 LONGEST_EXCERPT = 60  # characters of a line that is shown
-NO_QUOTES = "The quotes of this file are characters like others, it seems: pass --quote none."
+NO_QUOTES = "The quotes of this file are characters like others, it seems: pass {quote}."
 FIRST_ROWS = 20  # of a text file, by which a header is told from a row
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
@@ -458,7 +459,8 @@ class FileReader:
             *_, line = islice(good, row + header)
             raise BadFile(
                 f"{source.name}: the record that begins in line {line} has a text in quotes that "
-                f"holds whole rows. {NO_QUOTES} If they are right, pass --quote double.",
+                f"holds whole rows. {word_advice(NO_QUOTES, quote='none')} "
+                + word_advice("If they are right, pass {quote}.", quote="double"),
                 source.name,
             )
 
@@ -479,7 +481,7 @@ def _read_head(name: str, path: Path, delimiter: str, *, quoted: bool) -> TextLa
             cells = read_cells(chain(lines, file), delimiter, quoted=quoted)
             rows.extend(islice(cells, FIRST_ROWS))
     except UnicodeDecodeError:
-        raise BadInput(f"{name} is not UTF-8. {ENCODING_HINT}") from None
+        raise BadInput(f"{name} is not UTF-8. {suggest_encoding()}") from None
     except csv.Error as problem:
         if not rows:
             raise BadInput(f"The header line of {name} cannot be read: {problem}.") from None
@@ -648,7 +650,8 @@ def _report_read_errors(name: str) -> Iterator[None]:
 def _refuse_folder(path: Path) -> None:
     if path.is_dir():
         if any("=" in folder.name for folder in path.iterdir()):
-            raise BadInput(f"{path} is a folder of partitions. To read them, pass --hive.")
+            way = word_advice("To read them, pass {hive}.", hive=True)
+            raise BadInput(f"{path} is a folder of partitions. {way}")
         raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
 
 
@@ -681,8 +684,10 @@ def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
     found = {unquote(column): unquote(value) for column, mark, value in parts if column and mark}
     for column in found.keys() & source.columns.keys():
         raise BadInput(
-            f"{source.name} has a column {shorten(column)}, and its folder names one, too. To take "
-            "that of the file, pass --no-hive; or rename the folder."
+            f"{source.name} has a column {shorten(column)}, and its folder names one, too. "
+            + word_advice(
+                "To take that of the file, pass {hive}; or rename the folder.", hive=False
+            )
         )
     values = {
         column: "CAST(NULL AS VARCHAR)" if value == NO_PARTITION else quote_literal(value)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten
+from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten, word_advice
 from ordinate.readers.batches import SELECTED, Batches, store_batches
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, find_column
 from ordinate.readers.columns import ItemColumns, split_key
@@ -220,8 +220,13 @@ class QueryPlanner:
     def _id_column(self) -> str:
         if self.columns.id is None:
             raise BadInput(
-                "Gold and predictions in two files are joined by an id. Name its column with --id, "
-                "or pass --row-order if the rows of both files are in the same order."
+                "Gold and predictions in two files are joined by an id. "
+                + word_advice(
+                    "Name its column with {id}, or pass {row_order} if the rows of both files are "
+                    "in the same order.",
+                    id=...,
+                    row_order=True,
+                )
             )
         return self.columns.id
 
