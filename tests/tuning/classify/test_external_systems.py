@@ -187,7 +187,7 @@ def test_a_label_off_the_scale_is_named_with_its_id(content, message):
     ("row", "message"),
     [
         ({"A1": 0.5, "B1": 0.4}, r"x.json: .*id 'e1', .* sum to 0.9, not to 1"),
-        ({"A1": 0.5, "B1": 0.48}, r"x.json: .*id 'e1', .* sum to 0.98, .*--renormalize"),
+        ({"A1": 0.5, "B1": 0.48}, r"x.json: .*id 'e1', .* sum to 0.98, .*renormalize=True"),
         ({"A1": -0.5, "B1": 1.5}, "not all at least 0"),
         ({"A1": "much"}, "'much' among the probabilities of id 'e1' is not a number"),
         ({"A1": 1.0, "B1": None}, "None among the probabilities"),

@@ -120,7 +120,7 @@ def test_a_first_item_taken_for_the_header_is_noticed(tmp_path, role):
 
 def test_two_columns_that_may_hold_the_levels_are_a_question(tmp_path):
     path = written(tmp_path, "level,grade,text\nB1,7,a\n")
-    with pytest.raises(BadInput, match=r"levels: 'level' or 'grade'. Pass --label-column"):
+    with pytest.raises(BadInput, match=r"levels: 'level' or 'grade'. Pass label_column=…"):
         read_dataset(path, role="training")
     data = read_dataset(path, role="training", columns=DataColumns(label="grade"))
     assert data.labels.tolist() == ["7"]
@@ -133,7 +133,7 @@ def test_the_plain_name_of_ids_wins(tmp_path):
 
 def test_a_named_column_that_is_not_there_gets_a_suggestion(tmp_path):
     path = written(tmp_path, "essay_text,level\na,B1\n")
-    with pytest.raises(BadInput, match=r"no column 'esay_text' \(--text-column\).*'essay_text'"):
+    with pytest.raises(BadInput, match=r"no column 'esay_text' \(text_column=…\).*'essay_text'"):
         read_dataset(path, columns=DataColumns(text="esay_text"))
 
 
@@ -167,7 +167,7 @@ def test_other_columns_are_read_when_asked_for(tmp_path):
     assert data.read_column("topic").tolist() == ["home", None]
     with pytest.raises(BadInput, match="no column 'topics'"):
         data.read_column("topics")
-    with pytest.raises(BadInput, match=r"holds the texts\? Name it with --text-column"):
+    with pytest.raises(BadInput, match=r"holds the texts\? Name it with text_column=…"):
         data.require_texts()
 
 

@@ -19,16 +19,16 @@ def tune(data, **options):
     [
         (
             lambda: tune({"level": TABLE["level"], "a": TABLE["text"], "b": TABLE["text"]}),
-            r"^Which column of the data frame holds the texts\? Name it with text_column\. ",
+            r"^Which column of the data frame holds the texts\? Name it with text_column=…\. ",
         ),
-        (lambda: tune(TABLE, text_column="words"), r"^The data frame has .* \(text_column\)"),
-        (lambda: tune(TABLE, id_column="nr"), r"^The data frame has .* \(id_column\)"),
-        (lambda: tune(TABLE, group_column="nr"), r"^The data frame has .* \(group_column\)"),
+        (lambda: tune(TABLE, text_column="words"), r"^The data frame has .* \(text_column=…\)"),
+        (lambda: tune(TABLE, id_column="nr"), r"^The data frame has .* \(id_column=…\)"),
+        (lambda: tune(TABLE, group_column="nr"), r"^The data frame has .* \(group_column=…\)"),
         (
             lambda: tune(TABLE, test={"level": ["A1"], "word": ["x"]}, text_column="text"),
-            r"^The data frame of the test has no column 'text' \(text_column\)",
+            r"^The data frame of the test has no column 'text' \(text_column=…\)",
         ),
-        (lambda: tune(TABLE, scale="B1,C1"), r"of the data frame\) .* \(scale\)\.$"),
+        (lambda: tune(TABLE, scale="B1,C1"), r"of the data frame\) .* \(scale=…\)\.$"),
         (lambda: ordinate.tune_regression(NUMBERS, "c"), r"^The data frame has no column 'c'"),
         (lambda: ordinate.tune_regression([[1, 2]], "c"), r"^list cannot .* columns by name\.$"),
         (lambda: ordinate.tune_regression(iter([1]), "c"), r"^list_iterator cannot .* by name\.$"),
@@ -46,15 +46,12 @@ def test_errors_name_the_frame_and_the_argument(call, said):
         assert word not in str(problem.value)
 
 
-def test_errors_of_files_name_the_file_and_the_flag(tmp_path):
+def test_errors_of_files_name_the_file_and_the_argument(tmp_path):
     (tmp_path / "own.csv").write_text("a,b,level\nx,y,A1\n")
-    with pytest.raises(BadInput, match=r"own\.csv has no column 'c' \(--text-column\)"):
+    with pytest.raises(BadInput, match=r"own\.csv has no column 'c' \(text_column=…\)"):
         tune(tmp_path / "own.csv", text_column="c")
-    with (
-        pytest.raises(BadInput, match=r"^Other\.csv \(text_column\)$"),
-        write_frame(NUMBERS),
-    ):
-        raise BadInput("other.csv (--text-column)")
+    with pytest.raises(BadInput, match=r"^Other\.csv$"), write_frame(NUMBERS):
+        raise BadInput("other.csv")
 
 
 def test_the_test_that_is_made_of_a_frame_is_called_so():

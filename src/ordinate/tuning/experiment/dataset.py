@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
+from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names, word_advice
 from ordinate.readers.file_formats import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
 from ordinate.scale import PRESETS, Scale
@@ -77,7 +77,7 @@ class Dataset:
     def _build_missing_labels_error(self, rows: NDArray[Any]) -> MissingLabels:
         if self.columns.label is None:
             return MissingLabels(
-                f"{self.path} has no column of levels. Name it with --label-column."
+                f"{self.path} has no column of levels. Name it with {_name_option('label')}."
             )
         shown = ", ".join(f"row {row + 1}" for row in rows[:ROWS_SHOWN])
         more = ", …" if len(rows) > ROWS_SHOWN else ""
@@ -91,8 +91,8 @@ class Dataset:
         if self.texts is None:
             names = read_column_names(str(self.path), self.columns.file_options)
             raise BadInput(
-                f"Which column of {self.path} holds the texts? Name it with --text-column. "
-                + _format_columns(names)
+                f"Which column of {self.path} holds the texts? Name it with "
+                f"{_name_option('text')}. {_format_columns(names)}"
             )
         return self.texts
 
@@ -127,7 +127,7 @@ def read_dataset(
         raise NoItems(f"{path} has a header line and no rows.")
     given = cells[found.label] if found.label else np.full(n, None, object)
     labels, trimmed = _trim_labels(given, columns.spelling)
-    other = "" if columns.id else " Name another column with --id-column."
+    other = "" if columns.id else f" Name another column with {_name_option('id')}."
     ids = None if found.id is None else check_ids(path, cells[found.id], found.id, other)
     texts = None if found.text is None else tuple(text or "" for text in cells[found.text])
     return Dataset(
@@ -192,10 +192,16 @@ def _find_label_column(
     found = _find_usual_column(path, names, "label")
     if found is None and (needed or _hint_missing_header(names)):
         raise BadInput(
-            f"Which column of {path} holds the levels? Name it with --label-column."
+            f"Which column of {path} holds the levels? Name it with {_name_option('label')}."
             f"{_hint_missing_header(names)} {_format_columns(names)}"
         )
     return found
+
+
+def _name_option(role: str) -> str:
+    """Return the option that names a column, as the caller writes it."""
+    named: Any = {f"{role}_column": ...}
+    return word_advice(f"{{{role}_column}}", **named)
 
 
 def _check_named_column(
@@ -205,7 +211,7 @@ def _check_named_column(
         hint = suggest_names(column, list(names)) or " " + _format_columns(names)
         raise BadInput(
             f"{path} has no column {shorten(column)} "
-            f"(--{role}-column).{_hint_missing_header(names)}{hint}"
+            f"({_name_option(role)}).{_hint_missing_header(names)}{hint}"
         )
     return column
 
@@ -219,7 +225,9 @@ def _find_usual_column(path: Path, names: Sequence[str], role: str) -> str | Non
     if len(found) > 1:
         shown = " or ".join(shorten(name) for name in found)
         what = {"label": "levels", "id": "ids", "text": "texts"}[role]
-        raise BadInput(f"Which column of {path} holds the {what}: {shown}? Pass --{role}-column.")
+        raise BadInput(
+            f"Which column of {path} holds the {what}: {shown}? Pass {_name_option(role)}."
+        )
     return found[0] if found else None
 
 

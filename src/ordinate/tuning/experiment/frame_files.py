@@ -1,6 +1,5 @@
 """Data frames as temporary files, for what reads files alone."""
 
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +19,6 @@ from ordinate.readers.duckdb_connection import (
     import_duckdb,
 )
 
-FLAG = re.compile(r"(?<![\w-])--((?:label|text|id|group)-column|scale|test)\b")
-BESIDE_ARGUMENT = re.compile(r"; --[^)]*(?=\))")  # flags that do the same
-
 
 @contextmanager
 def write_frame(frame: Any) -> Iterator[Path]:
@@ -36,18 +32,14 @@ def write_frame(frame: Any) -> Iterator[Path]:
 
 @contextmanager
 def name_frames(names: Mapping[Path, str]) -> Iterator[None]:
-    """Let errors name data frames instead of their temporary files, and arguments, not flags."""
+    """Let errors name data frames instead of their temporary files."""
     try:
         yield
     except OrdinateError as problem:
-        if not names:  # all are files, and flags may have named them
-            raise
         message = str(problem)
         for path, name in names.items():
             message = message.replace(str(path), name)
-        message = BESIDE_ARGUMENT.sub("", message)
-        message = FLAG.sub(lambda flag: flag[1].replace("-", "_"), message)
-        problem.args = (message[:1].upper() + message[1:],)
+        problem.args = (message[:1].upper() + message[1:] if names else message,)
         raise
 
 

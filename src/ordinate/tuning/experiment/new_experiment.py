@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadOutput, shorten
+from ordinate.errors import BadInput, BadOption, BadOutput, shorten, word_advice
 from ordinate.examples import split_texts
 from ordinate.readers.columns import FileOptions
 from ordinate.readers.item_columns import read_columns
@@ -260,7 +260,7 @@ def _split_file(
         units = "items" if data.groups is None else "groups"
         raise BadInput(
             f"{data.path} has too few {units} to set some aside for the test: name test data with "
-            "--test."
+            + word_advice("{test}.", test=...)
         )
     header, rows = _read_rows(data.path, columns)
     parts = [[row for row, out in zip(rows, aside, strict=True) if out == test] for test in (0, 1)]
