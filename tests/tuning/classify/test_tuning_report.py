@@ -20,7 +20,7 @@ from ordinate.tuning.classify.scoring import (
 from ordinate.tuning.classify.settings import Settings
 from ordinate.tuning.classify.tuning import tune_experiment
 from ordinate.tuning.experiment.folder import Experiment
-from ordinate.tuning.search.tuning_text import describe_tuning, describe_winner
+from ordinate.tuning.search.tuning_result import describe_tuning, describe_winner
 
 SETTINGS = Settings(models="logistic", trials=2, folds=3, top_k=1)
 

@@ -5,8 +5,7 @@ import math
 from dataclasses import replace
 
 from ordinate.tuning.search.studies import Trial
-from ordinate.tuning.search.tuning_result import StudyResult
-from ordinate.tuning.search.tuning_text import OPTIMISM_NOTE, describe_winner
+from ordinate.tuning.search.tuning_result import OPTIMISM_NOTE, StudyResult, describe_winner
 
 
 def test_every_trial_is_told_of_with_its_reason_and_its_sign():

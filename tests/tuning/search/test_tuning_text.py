@@ -7,7 +7,7 @@ import yaml
 from rendered_reports import drop_code
 
 from ordinate.render import RENDERERS, Grid, render
-from ordinate.tuning.search.tuning_text import PLACEHOLDER, WEIGHT_NOTE
+from ordinate.tuning.search.tuning_result import PLACEHOLDER, WEIGHT_NOTE
 
 HOSTILE = "<script>alert(1)</script> --- \\input{x}: \" =cmd|' /C calc'!A0 \x1b[31m \u202e עברית 😀"
 
