@@ -28,7 +28,7 @@ from ordinate.errors import BadOption
 from ordinate.metrics import find_metric
 from ordinate.postprocess.decoder import Decoder
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
-from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
+from ordinate.results.leaderboard import Leaderboard, PanelLeaderboardBuilder
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
@@ -238,8 +238,8 @@ def leaderboards(runs: list[Run], rule: str, metrics: Sequence[str]) -> dict[str
         for way, name in ((ARGMAX, ARGMAX), ("decoded", rule))
     }
     panel = Panel.of(gold, systems, Scale(range(data.size)), groups=groups)
-    how = resolve_settings(panel, ComparisonSettings(against=ARGMAX))
-    return LeaderboardBuilder(panel, [find_metric(name) for name in metrics], how, None).all()
+    how = resolve_settings(panel.systems, ComparisonSettings(against=ARGMAX))
+    return PanelLeaderboardBuilder(panel, [find_metric(name) for name in metrics], how, None).all()
 
 
 def difference(board: Leaderboard) -> Found:
@@ -250,7 +250,7 @@ def difference(board: Leaderboard) -> Found:
     low = high = 0.0  # the same predictions throughout
     for pair in board.pairs:
         turned = -1.0 if pair.first == ARGMAX else 1.0
-        interval = sorted((turned * pair.low, turned * pair.high))
+        interval = sorted((turned * pair.difference.low, turned * pair.difference.high))
         low, high = interval if np.isfinite(interval).all() else (low, high)
     return Found(values[ARGMAX], values["decoded"], low, high, sign * difference)
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
+from ordinate.results.comparison import compare
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.tuning.models.regressors import create_regressor
 from ordinate.tuning.regress.fitting import Lattice, ModelInputs
@@ -56,10 +56,13 @@ class Part:
     def minus(self, system: str) -> dict[str, Estimate]:
         """Return `auto` minus another system, by metric, from the same rows."""
         both = {name: self.predictions[name] for name in (AUTO, system)}
-        found = compare_regression(self.targets, both, list(METRICS), groups=self._groups())
+        found = compare(
+            target=self.targets, systems=both, metrics=list(METRICS), groups=self._groups()
+        )
+        pairs = [pair for board in found.leaderboards.values() for pair in board.pairs]
         return {
-            one.metric: one.estimate if one.first == AUTO else _turned(one.estimate)
-            for one in found.differences
+            one.metric: one.difference if one.first == AUTO else _turned(one.difference)
+            for one in pairs
         }
 
     def _groups(self) -> Any:

@@ -30,7 +30,7 @@ from essays import FOLDS, counted, folds, read
 from ordinate import Scale
 from ordinate.metrics import find_metric
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
-from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
+from ordinate.results.leaderboard import Leaderboard, PanelLeaderboardBuilder
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from ordinate.tuning.classify.cross_validation import split_folds as inner_folds
@@ -291,16 +291,16 @@ def boards(found: Measured, systems: list[str], against: str) -> dict[str, Leade
         corpus.scale,
         groups=Groups(numbers[0].tolist(), numbers[1]),
     )
-    how = resolve_settings(panel, ComparisonSettings(against=against))
-    return LeaderboardBuilder(panel, [find_metric(name) for name in METRICS], how, None).all()
+    how = resolve_settings(panel.systems, ComparisonSettings(against=against))
+    return PanelLeaderboardBuilder(panel, [find_metric(name) for name in METRICS], how, None).all()
 
 
 def difference(board: Leaderboard, system: str, other: str) -> tuple[float, float, float]:
     """Return one system minus another, with its confidence interval."""
     (pair,) = [pair for pair in board.pairs if {pair.first, pair.second} == {system, other}]
     if pair.first == system:
-        return pair.difference, pair.low, pair.high
-    return -pair.difference, -pair.high, -pair.low
+        return pair.difference.value, pair.difference.low, pair.difference.high
+    return -pair.difference.value, -pair.difference.high, -pair.difference.low
 
 
 def value(board: Leaderboard, system: str) -> float:

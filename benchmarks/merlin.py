@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from essays import FOLDS, Essays, counted, folds, read
 from ordinate.metrics import find_metric
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
-from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
+from ordinate.results.leaderboard import Leaderboard, PanelLeaderboardBuilder
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from ordinate.tuning.classify.decision_rules import METRIC_OPTIMAL, CalibrationPlan
@@ -187,8 +187,8 @@ def board(essays: Essays, runs: list[Run], metric: str) -> Leaderboard:
         essays.scale,
         groups=Groups(list(range(n)), essay),
     )
-    how = resolve_settings(panel, ComparisonSettings(against=TUNED))
-    return LeaderboardBuilder(panel, [find_metric(metric)], how, None).all()[metric]
+    how = resolve_settings(panel.systems, ComparisonSettings(against=TUNED))
+    return PanelLeaderboardBuilder(panel, [find_metric(metric)], how, None).all()[metric]
 
 
 def page(essays: Essays, runs: list[Run]) -> str:
@@ -270,8 +270,8 @@ def _apart(found: Leaderboard, other: str) -> tuple[float, float, float]:
     """Return tuned minus another system, with its confidence interval."""
     (pair,) = [pair for pair in found.pairs if {pair.first, pair.second} == {TUNED, other}]
     if pair.first == TUNED:
-        return pair.difference, pair.low, pair.high
-    return -pair.difference, -pair.high, -pair.low
+        return pair.difference.value, pair.difference.low, pair.difference.high
+    return -pair.difference.value, -pair.difference.high, -pair.difference.low
 
 
 def verdict(boards: dict[str, Leaderboard]) -> str:

@@ -76,7 +76,7 @@ def shared(name: str) -> Parts:
 
 TEXTS, NUMBERS, LABELS = items(TEXT), items(MEASURED), items(LABEL)
 DIRECTION = one_of("maximize", "minimize", "zero")
-VERDICT = one_of("better", "worse", "inconclusive", "identical")
+VERDICT = one_of("better", "worse", "inconclusive", "identical", "untested")
 INTERVAL = {"value low high": MEASURED, "method note": or_null(TEXT), "undefined_share": SHARE}
 ESTIMATE = shared("estimate")
 BASELINE = {"value": MEASURED, "undefined": or_null(TEXT)}
@@ -129,6 +129,7 @@ TEST = record(
 PAIR = {
     "first second": TEXT,
     "difference low high": MEASURED,
+    "method note": or_null(TEXT),
     "p p_adjusted": SHARE,
     "verdict": or_null(VERDICT),
 }
@@ -236,6 +237,7 @@ STANDING = INTERVAL | {
 }
 LEADERBOARD = {
     "direction": DIRECTION,
+    "unit?": or_null(TEXT),
     "conclusion": TEXT,
     "notes": TEXTS,
     "test": or_null(
@@ -243,7 +245,7 @@ LEADERBOARD = {
     ),
     "systems": records_by_name(STANDING),
     "pairs": records(PAIR | {"margin_verdict": or_null(TEXT)}),
-    "baselines": OPEN_RECORD | {"additionalProperties": shared("baseline")},
+    "baselines": or_null(OPEN_RECORD | {"additionalProperties": shared("baseline")}),
 }
 TERMS = record(
     {"reliability resolution uncertainty within_variance within_covariance score": MEASURED}
@@ -346,9 +348,8 @@ EVALUATION = task("labels") | {
     "probabilities": or_null(record(CALIBRATION)),
     "source": shared("origin"),
 }
-COMPARISON = task("compare") | {
+COMPARED = {
     "n weight": AMOUNT,
-    "scale": LABELS,
     "systems": TEXTS,
     "groups": or_null(COUNT),
     "dropped resamples": COUNT,
@@ -356,30 +357,29 @@ COMPARISON = task("compare") | {
     "seed": INTEGER,
     "against correction": TEXT,
     "metrics": by_name(shared("leaderboard")),
-    "average_over": OPEN,
-    "tests": items(
-        record({"first": TEXT, "second": TEXT, "permutation": by_name(TEST)})
-        | {"additionalProperties": TEST}
-    ),
     "source": record(ORIGIN),
 }
-REGRESSION_COMPARISON = task("compare_regression") | {
-    "n weight": AMOUNT,
-    "unit": or_null(TEXT),
-    "interval": MEASURED,
-    "groups": or_null(COUNT),
-    "directions": by_name(DIRECTION),
-    "models": by_name(records_by_name(INTERVAL | {"unit": or_null(TEXT)})),
-    "differences": records(
-        {"metric": TEXT}
-        | PAIR
-        | {"method": or_null(TEXT), "note": or_null(TEXT), "unit": or_null(TEXT)}
-    ),
-    "correction": TEXT,
-    "tails": records_by_name(TAILS),
-    "tails_assumption": or_null(TEXT),
-    "conclusions": by_name(TEXT),
-}
+COMPARISON = (
+    task("compare")
+    | COMPARED
+    | {
+        "scale": LABELS,
+        "average_over": OPEN,
+        "tests": items(
+            record({"first": TEXT, "second": TEXT, "permutation": by_name(TEST)})
+            | {"additionalProperties": TEST}
+        ),
+    }
+)
+REGRESSION_COMPARISON = (
+    task("compare_regression")
+    | COMPARED
+    | {
+        "unit": or_null(TEXT),
+        "tails": records_by_name(TAILS),
+        "tails_assumption": or_null(TEXT),
+    }
+)
 RESIDUALS = task("residuals") | {
     "n": COUNT,
     "unit": or_null(TEXT),

@@ -22,7 +22,7 @@ PAGES = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
 WITH_COMMANDS = [name for name, page in PAGES.items() if list_commands(page)]
-EXPERIMENTS = {"init", "-e", "--config", "compare-searches"}  # what makes or takes one
+EXPERIMENTS = {"init", "-e", "--config"}  # what makes or takes one
 PARSED_ONLY = {  # by what they begin with
     "advise": "asks on a terminal",
     "features embeddings": "takes a model of the reader's",

@@ -23,7 +23,7 @@ from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
 from ordinate.examples import locate_example
 from ordinate.inference.interval_methods import IntervalMethod
-from ordinate.results import interval_methods_text, leaderboard_text, regression
+from ordinate.results import comparison_report, interval_methods_text, regression
 from ordinate.results.comparison_settings import Correction
 
 FITS = re.compile("<!-- output of: .*ordinate tune(-regression)? ")
@@ -221,7 +221,7 @@ def test_what_can_be_asked_for_is_listed_the_same_everywhere():
     assert (
         set(get_choices("compare", "--correction"))
         == set(get_args(Correction))
-        == set(leaderboard_text.CORRECTION_NAMES)
+        == set(comparison_report.CORRECTION_NAMES)
     )
 
 

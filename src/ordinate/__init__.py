@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ordinate.results.evaluation import evaluate_sql
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import RegressionEvaluation
-    from ordinate.results.regression_comparison import compare_regression
     from ordinate.results.regression_sources import evaluate_regression, regression_report
     from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.results.text_reports import (
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from ordinate.summaries.accumulator import Accumulator
     from ordinate.summaries.normalization import Normalization
     from ordinate.tuning.classify import predict, rank, tune
-    from ordinate.tuning.regress import compare_searches, predict_regression, tune_regression
+    from ordinate.tuning.regress import predict_regression, tune_regression
     from ordinate.tuning.search.analysis import analyze_search
     from ordinate.tuning.search.tuning_result import TuningResult
 
@@ -76,8 +75,6 @@ _HOMES = {
     "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
-    "compare_regression": "ordinate.results.regression_comparison",
-    "compare_searches": "ordinate.tuning.regress",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
     "evaluate_sql": "ordinate.results.evaluation",
@@ -126,8 +123,6 @@ __all__ = [
     "cefr_classification_report",
     "classification_report",
     "compare",
-    "compare_regression",
-    "compare_searches",
     "evaluate",
     "evaluate_cases",
     "evaluate_regression",

@@ -43,7 +43,7 @@ def make_regression(texts):
     rng = np.random.default_rng(2)
     target = rng.normal(size=40)
     models = {text: target + rng.normal(size=40) for text in texts[:5]}
-    return ordinate.compare_regression(target, models, unit=texts[-1][:200])
+    return ordinate.compare(target=target, systems=models, unit=texts[-1][:200])
 
 
 PLACES = {

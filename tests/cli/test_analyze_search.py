@@ -1,4 +1,4 @@
-"""`ordinate analyze-search` and `ordinate compare-searches`: reports of finished searches."""
+"""`ordinate analyze-search`: the report of a finished search."""
 
 import json
 
@@ -15,20 +15,11 @@ def test_the_analysis_is_a_report(tuned_table, tmp_path):
     assert out.read_text().startswith("# Search for the best RMSE")
 
 
-def test_the_comparison_is_a_report(tuned_table, tmp_path):
-    _, root, _ = tuned_table
-    out = tmp_path / "compared.txt"
-    assert run("compare-searches", root, "-o", out).code == 0
-    assert "3 models, 8 items, target in kg/m³" in out.read_text()
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("analyze-search", "-e", "absent"), "no search was finished"),
         (("analyze-search", "-e", "{data}"), "is a file, and the folder of a search is needed"),
-        (("compare-searches", "{root}", "{root}"), "named twice"),
-        (("compare-searches", "{root}", "absent"), "no search was finished"),
     ],
 )
 def test_one_message_for_whatever_is_wrong(tuned_table, tmp_path, monkeypatch, words, said):

@@ -429,6 +429,10 @@ def lay_out(line: str) -> None:
     if options.scale == "1..5":
         columns = {name: [1, 5, 3, 2, 4, 3] for name in (gold, *given["systems"])}
         pq.write_table(pa.table(columns | {"writer": list("uvwxyz")}), options.files[0])
+    elif "target" in given:
+        names = [given["target"], *given["systems"]]
+        rows = [{name: 600 + 7 * k + k % (2 + n) for n, name in enumerate(names)} for k in range(9)]
+        write(options.files[0], rows)
     elif "systems" in given:
         names = [gold, *given["systems"]]
         rows = [dict.fromkeys(names, x) | {"topic": k % 6} for k, x in enumerate(labels)]
@@ -460,7 +464,7 @@ def test_the_help_explains_every_option():
     options = (
         "--gold --systems --id --predicted --scale --map --weights --groups --metrics --missing "
         "--against --correction --margin --pairs --interval --resamples --seed --format --output "
-        "--force --delimiter --encoding"
+        "--force --delimiter --encoding --target --unit"
     )
     for option in options.split():
         explained = re.search(rf"^  (-o.*?, )?{option}\b.*(\n {{6,}}.+)?", shown, re.MULTILINE)

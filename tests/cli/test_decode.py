@@ -106,8 +106,8 @@ def test_json_has_both_values_and_their_paired_difference():
         pair, one = expected.leaderboards[name].pairs[0], found["metrics"][name]
         sign = 1.0 if pair.first == "decoded" else -1.0
         assert one["difference"] == pytest.approx(one["decoded"] - one["argmax"])
-        assert one["difference"] == pytest.approx(sign * pair.difference)
-        limits = sorted((sign * pair.low, sign * pair.high))
+        assert one["difference"] == pytest.approx(sign * pair.difference.value)
+        limits = sorted((sign * pair.difference.low, sign * pair.difference.high))
         assert (one["low"], one["high"]) == pytest.approx(limits)
     assert (found["task"], found["method"], found["exact"]) == ("decode", "ratio", True)
     assert found["changed"] == int((decoded != argmax).sum())

@@ -14,7 +14,6 @@ from ordinate.inference.prediction_intervals import (
     estimate_interval_metric,
 )
 from ordinate.results import evaluate
-from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries.normalization import Normalization
@@ -117,11 +116,9 @@ def test_clusters_are_the_units_of_the_overall_bias_and_of_no_bin():
     assert "intervals of bins, features and the trend take items for units, not the clus" in said
 
 
-def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
+def test_bounds_times_residuals_shifts_and_levels_join_the_report():
     further = ("--lower", "lo", "--upper", "hi", "--order", "t", "--residuals", "family")
     more = (
-        "--compare-with",
-        "other",
         "--shifted",
         "hot.csv",
         "--edges",
@@ -137,9 +134,6 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     assert found["baselines"][-1]["name"] == "previous value"
     looked = analyse_residuals(y, p, {"family": columns["family"]}, unit="kg/m³").to_dict()
     assert found["residuals"]["largest"][0]["row"] == looked["largest"][0]["row"]
-    models = {"predicted": p, "other": columns["other"]}
-    compared = compare_regression(y, models, unit="kg/m³").to_dict()
-    assert found["comparison"]["conclusions"] == compared["conclusions"]
     assert found["shifted"]["differences"]["rmse"]["low"] > 0
     assert found["levels"]["scale"] == ["below 600", "600 to 700", "700 and above"]
     gold = np.searchsorted([600, 700], y, side="right")
@@ -149,7 +143,6 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     for title in ("Prediction intervals", "By prediction", "Largest errors", "Confusion matrix"):
         assert title in text
     verdict, _, rest = text.partition("\nMetrics\n")
-    assert compared["conclusions"]["rmse"] in " ".join(verdict.split())
     for answer in ("The predictions are ", "As levels: "):
         assert answer in " ".join(verdict.split())
         assert answer not in " ".join(rest.split())
@@ -180,8 +173,6 @@ def test_a_limit_fails_a_run():
         (["--alpha", "0.2"], "--lower and --upper leave out"),
         (["--interval-method", "studentized", "--groups", "lab"], "Leave out --groups, or"),
         (["--residuals", "--gold-file", "g.csv", "--id", "t"], "in the file of the predictions"),
-        (["--compare-with", "predicted"], "'predicted' is the one evaluated"),
-        (["--compare-with", "family"], "is 'a', which is no finite number"),
         (["--fail-under", "interval_coverage=0.9"], "needs the columns of --lower and --upper"),
     ],
 )
@@ -205,33 +196,8 @@ def _limits(estimate):
     return [estimate[key] for key in ("value", "low", "high")]
 
 
-def _as_python(found, expected):
-    """Compare all numbers of two comparisons."""
-    for model, metrics in expected["models"].items():
-        for name, one in metrics.items():
-            assert _limits(found["models"][model][name]) == pytest.approx(_limits(one), rel=1e-9)
-    for one, other in zip(found["differences"], expected["differences"], strict=True):
-        assert one["p"] == pytest.approx(other["p"], rel=1e-6)
-        assert [one["low"], one["high"]] == pytest.approx([other["low"], other["high"]])
-
-
-@pytest.mark.parametrize("option", ["groups", "weights"])
-def test_rivals_are_compared_with_the_groups_and_the_weights(option):
-    columns = _columns()
-    column = columns["lab"] if option == "groups" else columns["w"]
-    found = _json("--compare-with", "other", f"--{option}", "lab" if option == "groups" else "w")
-    models = {"predicted": columns["predicted"], "other": columns["other"]}
-    expected = compare_regression(columns["density"], models, **{option: column}).to_dict()
-    _as_python(found["comparison"], expected)
-    plain = compare_regression(columns["density"], models).to_dict()
-    assert plain["differences"][0]["low"] != pytest.approx(expected["differences"][0]["low"])
-
-
 def test_the_level_reaches_the_parts_and_so_does_no_interval():
-    columns = _columns()
     parts = (
-        "--compare-with",
-        "other",
         "--residuals",
         "--edges",
         "600",
@@ -241,20 +207,11 @@ def test_the_level_reaches_the_parts_and_so_does_no_interval():
         "hi",
     )
     found = _json(*parts, "--interval", "0.8")
-    models = {"predicted": columns["predicted"], "other": columns["other"]}
-    expected = compare_regression(columns["density"], models, interval=0.8).to_dict()
-    _as_python(found["comparison"], expected)
-    assert {found[name]["interval"] for name in ("residuals", "comparison")} == {0.8}
+    assert found["residuals"]["interval"] == 0.8
     none = _json(*parts, "--interval", "none")
-    assert none["comparison"]["interval"] is none["residuals"]["interval"] is None
+    assert none["residuals"]["interval"] is None
     assert none["residuals"]["bias"]["low"] is None
     assert none["prediction_intervals"]["interval_coverage"]["low"] is None
-    assert none["comparison"]["models"]["other"]["rmse"]["low"] is None
-    for one, other in zip(
-        none["comparison"]["differences"], _json(*parts)["comparison"]["differences"], strict=True
-    ):
-        assert one["low"] is None
-        assert (one["p"], one["verdict"]) == (other["p"], other["verdict"])
     assert none["levels"]["metrics"]["accuracy"]["low"] is None
     text = run(*ASKED, *parts, "--shifted", "hot.csv", "--interval", "none").out
     assert "% CI" not in text
@@ -334,14 +291,13 @@ def holes(here):
     for row, name in ((0, "density"), (3, "predicted"), (5, "other")):
         columns[name][row + (row == worst)] = ""
     _write(here / "dens.csv", columns)
-    kept = [all(cell != "" for cell in row) for row in zip(*columns.values(), strict=True)]
     whole = ["" not in pair for pair in zip(columns["density"], columns["predicted"], strict=True)]
-    return columns, np.array(whole), np.array(kept), worst + 1
+    return columns, np.array(whole), worst + 1
 
 
 def test_what_is_missing_is_left_out_of_every_part(holes):
-    columns, whole, kept, worst = holes
-    parts = ("--missing", "drop", "--residuals", "--compare-with", "other", "--edges", "600,700")
+    columns, whole, worst = holes
+    parts = ("--missing", "drop", "--residuals", "--edges", "600,700")
     found = _json(*parts)
 
     def some(name, rows):
@@ -352,40 +308,19 @@ def test_what_is_missing_is_left_out_of_every_part(holes):
     looked = analyse_residuals(y, p).to_dict()
     assert found["residuals"]["bias"]["value"] == pytest.approx(looked["bias"]["value"])
     assert found["residuals"]["largest"][0]["row"] == worst
-    models = {name: some(name, kept) for name in ("predicted", "other")}
-    _as_python(found["comparison"], compare_regression(some("density", kept), models).to_dict())
-    assert found["comparison"]["n"] == 397
     gold, guess = (np.searchsorted([600, 700], x, side="right") for x in (y, p))
     right = float((gold == guess).mean())
     assert found["levels"]["metrics"]["accuracy"]["value"] == pytest.approx(right)
-    text = " ".join(run(*ASKED, *parts).out.split())
-    assert "Compared on the 397 of 398 items that every model predicts." in text
 
 
 def test_items_without_a_group_and_items_of_weight_0_are_left_out_too(here):
     columns = {name: list(column) for name, column in _columns().items()}
     columns["lab"][0], columns["w"][3] = "", 0
-    columns["density"][3] = columns["other"][3] = "no number"
+    columns["density"][3] = "no number"
     _write(here / "dens.csv", columns)
     further = ("--missing", "drop", "--groups", "lab", "--weights", "w")
-    found = _json("--compare-with", "other", "--edges", "600", *further)
-    kept = np.delete(np.arange(N), [0, 3])
-    y, p, other, lab, w = (
-        np.array(columns[name], object)[kept].astype(float)
-        for name in ("density", "predicted", "other", "lab", "w")
-    )
-    models = {"predicted": p, "other": other}
-    _as_python(found["comparison"], compare_regression(y, models, weights=w, groups=lab).to_dict())
-    assert found["n"] == found["levels"]["n"] == found["comparison"]["n"] == N - 2
-
-
-def test_a_missing_rival_is_an_error_unless_it_is_dropped(here):
-    columns = {name: list(column) for name, column in _columns().items()}
-    columns["other"][6] = ""
-    _write(here / "dens.csv", columns)
-    ran = run(*ASKED, "--compare-with", "other")
-    assert ran.code == 2
-    assert "1 of 400 predictions in column 'other' are missing (row 7)" in ran.err
+    found = _json("--edges", "600", *further)
+    assert found["n"] == found["levels"]["n"] == N - 2
 
 
 def test_levels_take_weights_groups_and_subgroups():
@@ -454,10 +389,7 @@ def test_items_that_are_many_or_grouped_or_read_once_have_students_t(here, monke
 
 
 def test_parts_of_a_report_have_the_intervals_of_the_whole():
-    found = _json("--compare-with", "other", "--shifted", "hot.csv", "--edges", "600", *RESAMPLED)
-    own = _limits(found["metrics"]["rmse"])
-    assert _limits(found["comparison"]["models"]["predicted"]["rmse"]) == pytest.approx(own)
-    assert found["comparison"]["models"]["other"]["rmse"]["method"] == "studentized"
+    found = _json("--shifted", "hot.csv", "--edges", "600", *RESAMPLED)
     shifted = _columns(100, 1)
     wanted = evaluate_regression(shifted["density"] + 150, shifted["predicted"], "rmse")
     rmse = found["shifted"]["shifted"]["metrics"]["rmse"]
@@ -467,7 +399,7 @@ def test_parts_of_a_report_have_the_intervals_of_the_whole():
 
 @pytest.mark.parametrize(
     "option",
-    [("--residuals",), ("--compare-with", "other"), ("--edges", "600"), RESAMPLED],
+    [("--residuals",), ("--edges", "600"), RESAMPLED],
 )
 def test_a_stream_is_read_once_so_items_need_a_file(option):
     ran = run("evaluate-regression", "-", *option)
@@ -489,11 +421,11 @@ def test_the_largest_errors_name_their_file_and_its_row(here):
 
 def test_large_errors_of_a_file_are_those_of_its_columns():
     columns = _columns()
-    found = _json("--by", "family", "--compare-with", "other")
+    found = _json("--by", "family")
     wanted = evaluate_regression(columns["density"], columns["predicted"], by=columns["family"])
     assert found["tails"].pop("assumption").startswith("Studentised intervals of squared errors")
     parts = [(found["tails"], wanted), (found["by"]["a"]["tails"], wanted.by["a"])]
-    for one, other in [*parts, (found["comparison"]["tails"]["predicted"], wanted)]:
+    for one, other in parts:
         assert one["undefined"] == other.tails.undefined
         figures = {
             name: math.nan if one[name] is None else one[name] for name in other.tails.figures
@@ -505,8 +437,6 @@ def test_csv_has_the_metrics_of_prediction_intervals_whatever_the_parts():
     parts = (
         "--residuals",
         "family",
-        "--compare-with",
-        "other",
         "--shifted",
         "hot.csv",
         "--edges",

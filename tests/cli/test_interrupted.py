@@ -20,7 +20,6 @@ def stopped(_):
         ("tune-regression data.csv --target y", True),
         ("predict-regression data.csv -e found", False),
         ("analyze-search -e found", False),
-        ("compare-searches found", False),
         ("evaluate data.csv", False),
     ],
 )

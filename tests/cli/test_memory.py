@@ -133,11 +133,10 @@ def test_too_many_systems_for_a_judgement_of_metrics_are_refused_before_they_are
 def test_too_many_models_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "all.csv"
     path.write_bytes(b"\xff\xfe\x00 nothing that could be read")
-    against = ",".join(f"m{k}" for k in range(500))
-    asked = ("--target", "y", "--predicted", "p", "--compare-with", against)
-    ran = run("evaluate-regression", path, *asked)
+    against = ",".join(f"m{k}" for k in range(501))
+    ran = run("compare", path, "--target", "y", "--systems", against)
     assert (ran.code, ran.out) == (2, "")
-    assert "Comparing takes 2 to 500 models, not 501." in ran.err
+    assert "Comparing takes 2 to 500 systems, not 501." in ran.err
 
 
 def test_a_plan_for_three_systems_is_refused_before_they_are_read(tmp_path):

@@ -147,7 +147,6 @@ def contents(folder):
         ("predict -e study --data cefr.csv", "study/ml-training-data/train.csv", KEPT),
         ("analyze-search -e found", "found/results/results.json", KEPT),
         ("analyze-search -e found", "found/results/runs/report.json", KEPT),
-        ("compare-searches found", "found/results/test_predictions.json", KEPT),
         ("analyze-search -e found", "found/models/report.json", KEPT),
         ("predict-regression densities.csv -e found", "densities.csv", READ),
         ("predict -e study --data cefr.csv", "study/predictions/mine/x.csv", KEPT),
@@ -196,7 +195,6 @@ def test_predictions_may_lie_beside_those_of_an_experiment():
         ("rank -e study", "study/ml-training-data", "study/ml-test-data/test.csv"),
         ("check -e study", "study/ml-training-data", "study/models/x.json"),
         ("analyze-search -e found", "found/results/trials.json", "found/results/results.json"),
-        ("compare-searches found", "found/results/runs", "found/results/test_predictions.json"),
     ],
 )
 def test_what_is_kept_is_not_overwritten_where_a_part_of_it_is_gone(here, command, gone, output):

@@ -12,7 +12,7 @@ from command import read_values, run
 from regression_tables import columns
 from search_cases import read_untimed_files
 
-from ordinate.cli import analyze_search, compare_searches, predict_regression, tune_regression
+from ordinate.cli import analyze_search, predict_regression, tune_regression
 from ordinate.examples import locate_example
 from ordinate.tuning.experiment.lock import hold_lock
 from ordinate.tuning.regress.settings import Settings
@@ -315,10 +315,10 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
     shown = tune_regression.EXAMPLES.splitlines()
     assert shown[1].strip() == f'cp "$({FOUND} densities)" densities.csv'
     assert locate_example("densities").read_text().splitlines()[0].endswith(",density")
-    modules = (tune_regression, predict_regression, analyze_search, compare_searches)
+    modules = (tune_regression, predict_regression, analyze_search)
     text = "".join(module.EXAMPLES for module in modules).replace("\\\n", "")
     examples = re.findall(r"^  ordinate (\S+ .*)$", text, re.MULTILINE)
-    assert len(examples) == 14
+    assert len(examples) == 12
     for line in examples:
         ran = run(*shlex.split(line))
         assert ran.code == 0, f"{line}: {ran.err}"

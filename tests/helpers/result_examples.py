@@ -95,7 +95,7 @@ MAKERS = {
     "regression": lambda: ordinate.evaluate_regression(
         TARGETS, MODELS[TAG], unit=TAG, by=[TAG, "other"] * 30, lower=TARGETS - 1, upper=TARGETS + 1
     ),
-    "regression comparison": lambda: ordinate.compare_regression(TARGETS, MODELS, unit=TAG),
+    "regression comparison": lambda: ordinate.compare(target=TARGETS, systems=MODELS, unit=TAG),
     "residuals": lambda: analyse_residuals(TARGETS, MODELS[TAG], {TAG: CLOSE}, unit=TAG),
     "sample size": lambda: ordinate.power(
         name_levels(GOLD), {k: SYSTEMS[k] for k in (TAG, "flat")}, "mae", 0.1, scale=SCALE
@@ -140,7 +140,6 @@ def make_search_results(root: Path) -> dict[str, Result]:
     from ordinate.tuning.classify.batch_prediction import predict_datasets
     from ordinate.tuning.classify.trained_model import load_model
     from ordinate.tuning.experiment.folder import Experiment
-    from ordinate.tuning.regress.search_comparison import compare_searches
     from ordinate.tuning.search.analysis import analyze_search
 
     found: dict[str, Result] = {}
@@ -149,7 +148,6 @@ def make_search_results(root: Path) -> dict[str, Result]:
         found[f"plan of a {case.name}"] = case.plan(folder, case.make_settings())
         found[f"tuned {case.name}"] = case.tune(folder)
         found[f"search of a {case.name}"] = analyze_search(folder)
-    found["searches"] = compare_searches([root / "regression"])
     study = lay_out(root / "study", tests={"test": 36, "other": 24})
     names = [save_model(study, name) for name in ("strong", "weak")]
     experiment = Experiment.open(study)

@@ -85,7 +85,7 @@ MAKERS = {
     ),
     "regression": evaluate_regression_all,
     "clustered regression": lambda: evaluate_regression_all(groups=GROUPS, metrics="rmse,mae"),
-    "regression comparison": lambda: ordinate.compare_regression(Y, {"p": P, "q": Q}),
+    "regression comparison": lambda: ordinate.compare(target=Y, systems={"p": P, "q": Q}),
     "residuals": lambda: analyse_residuals(Y, P, {"q": Q, "group": GROUPS}),
     "shift": evaluate_shifted,
     "plan": lambda: ordinate.power(

@@ -101,9 +101,7 @@ CALLS = {
     "evaluate_regression": lambda data: ordinate.evaluate_regression(
         data, target="level", predicted="guess"
     ),
-    "compare_regression": lambda data: ordinate.compare_regression(
-        data, ["guess", "level"], target="level"
-    ),
+    "compare target": lambda data: ordinate.compare(data, ["guess", "level"], target="level"),
 }
 
 

@@ -49,7 +49,7 @@ def test_pairs_differ_by_their_means_and_are_tested_by_case():
         for pair in board.pairs:
             first, second = by_system[pair.first], by_system[pair.second]
             difference = metric.size(first.mean()) - metric.size(second.mean())
-            assert pair.difference == pytest.approx(difference)
+            assert pair.difference.value == pytest.approx(difference)
             assert pair.p_adjusted >= pair.p
             if metric.direction != "zero":
                 exact = stats.permutation_test(
@@ -136,10 +136,9 @@ def test_json_has_every_case_and_the_report_fits_the_terminal():
 
 def test_tables_and_flat_records_have_the_means():
     tables = RESULT.list_tables()
-    assert len(tables["case_averages"]) == len(tables["metrics"]) / 2 == 12
+    assert len(tables["case_averages"]) == len(tables["metrics"]) == 12
     assert len(tables["case_average_pairs"]) == len(tables["pairs"])
     assert len(tables["cases"]) == 4 * 3 * 16
-    assert len([row for row in RESULT.rows() if row["mean_over_cases"]]) == 12
 
 
 def test_the_same_seed_gives_the_same_digits():

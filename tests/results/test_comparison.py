@@ -92,9 +92,9 @@ def facts(board, names):
     for pair in board.pairs:
         both = names[pair.first], names[pair.second]
         turn = both[0] > both[1]
-        numbers = (pair.difference, pair.low, pair.high)
+        numbers = (pair.difference.value, pair.difference.low, pair.difference.high)
         if turn:
-            numbers = (-pair.difference, -pair.high, -pair.low)
+            numbers = (-pair.difference.value, -pair.difference.high, -pair.difference.low)
         verdict = {"better": "worse", "worse": "better"}.get(pair.verdict, pair.verdict)
         said = verdict if turn else pair.verdict
         pairs[tuple(sorted(both))] = (*numbers, pair.p, pair.p_adjusted), said
@@ -215,10 +215,10 @@ def test_a_far_better_system_is_better_whichever_direction_is_good(metric):
     for systems in ({"near": near, "far": far}, {"far": far, "near": near}):
         (pair,) = board_of(GOLD, systems, metric).pairs
         assert (pair.first, pair.second, pair.verdict) == ("near", "far", "better")
-        assert (pair.difference > 0) == (metric == "accuracy")
+        assert (pair.difference.value > 0) == (metric == "accuracy")
         (other,) = board_of(GOLD, systems, metric, against="near").pairs
         assert (other.first, other.second, other.verdict) == ("far", "near", "worse")
-        assert other.difference == pytest.approx(-pair.difference)
+        assert other.difference.value == pytest.approx(-pair.difference.value)
 
 
 def test_of_each_pair_the_better_system_comes_first():
@@ -238,7 +238,7 @@ def test_a_bias_below_0_and_one_above_it_are_compared_by_their_size():
     assert board.get_standing("low").estimate.value < 0 < board.get_standing("high").estimate.value
     (pair,) = board.pairs
     expected = abs(value("bias", GOLD, low, SCALE)) - abs(value("bias", GOLD, high, SCALE))
-    assert pair.difference == pytest.approx(expected)
+    assert pair.difference.value == pytest.approx(expected)
     assert pair.verdict == "better"
     assert board.standings[0].system == "low"
 
@@ -283,7 +283,7 @@ def test_systems_that_answer_the_same_are_identical(metric, way):
     systems = {"a": SYSTEMS["s1"], "b": SYSTEMS["s3"], "c": SYSTEMS["s1"]}
     board = board_of(GOLD, systems, metric, **WAYS[way])
     pair = next(pair for pair in board.pairs if (pair.first, pair.second) == ("a", "c"))
-    assert (pair.difference, pair.low, pair.high) == (0, 0, 0)
+    assert (pair.difference.value, pair.difference.low, pair.difference.high) == (0, 0, 0)
     assert (pair.p, pair.p_adjusted, pair.verdict) == (1, 1, "identical")
     one, other = board.get_standing("a"), board.get_standing("c")
     assert one.rank == other.rank
@@ -315,7 +315,7 @@ def test_equal_values_of_different_answers_share_a_rank_and_are_not_identical():
     board = board_of(gold, {"up": up, "down": down, "far": [3] * 60})
     assert [one.rank for one in board.standings] == [1, 1, 3]
     pair = next(p for p in board.pairs if {p.first, p.second} == {"up", "down"})
-    assert (pair.difference, pair.verdict) == (0, "inconclusive")
+    assert (pair.difference.value, pair.verdict) == (0, "inconclusive")
     assert pair.p == 1
 
 
@@ -325,7 +325,7 @@ def test_a_system_that_is_always_right_is_better_than_one_that_never_is(against)
     systems = {"right": gold, "wrong": [1 - g for g in gold], "mixed": [0] * 120}
     board = board_of(gold, systems, "accuracy", against=against)
     pair = next(p for p in board.pairs if {p.first, p.second} == {"right", "wrong"})
-    assert (abs(pair.difference), pair.verdict) == (1, "better")
+    assert (abs(pair.difference.value), pair.verdict) == (1, "better")
     assert pair.p < 0.01
     assert not set(board.get_standing("right").compact_letter_display) & set(
         board.get_standing("wrong").compact_letter_display

@@ -68,7 +68,11 @@ def test_differences_are_from_the_best_system(result):
     for pair in board.pairs:
         if pair.first == best:
             point = points[pair.second]
-            assert (point.x, point.low, point.high) == (-pair.difference, -pair.high, -pair.low)
+            assert (point.x, point.low, point.high) == (
+                -pair.difference.value,
+                -pair.difference.high,
+                -pair.difference.low,
+            )
 
 
 def test_a_system_that_is_called_system_is_told_from_the_others():
@@ -89,7 +93,7 @@ def test_differences_are_from_the_system_that_was_named():
     chart = found.get_chart("differences")
     assert [mark.series for mark in chart.list_marks() if isinstance(mark, Rule)] == ["system 0"]
     points = list_points(chart.panels[0])
-    assert {pair.first: pair.difference for pair in found.leaderboards["mae"].pairs} == {
+    assert {pair.first: pair.difference.value for pair in found.leaderboards["mae"].pairs} == {
         name: point.x for name, point in points.items()
     }
     assert not [x for x in found.list_charts() if x.name == "significance"]
@@ -104,8 +108,8 @@ def test_significance_says_of_rows_whether_they_are_better(result):
     for pair in board.pairs:
         there, back = cells[pair.first, pair.second], cells[pair.second, pair.first]
         assert there.shade == -back.shade == shades[pair.verdict]
-        assert float(there.text) == pytest.approx(pair.difference, abs=5e-4)
-        assert float(back.text) == pytest.approx(-pair.difference, abs=5e-4)
+        assert float(there.text) == pytest.approx(pair.difference.value, abs=5e-4)
+        assert float(back.text) == pytest.approx(-pair.difference.value, abs=5e-4)
 
 
 def test_two_systems_and_very_many_have_no_matrix():

@@ -96,7 +96,7 @@ def test_each_is_compared_with_the_system_that_was_named():
     everyone = board_of(GOLD, SYSTEMS)
     for pair in board.pairs:
         other = next(p for p in everyone.pairs if {p.first, p.second} == {pair.first, "s2"})
-        assert abs(other.difference) == pytest.approx(abs(pair.difference))
+        assert abs(other.difference.value) == pytest.approx(abs(pair.difference.value))
         assert other.p == pair.p
         assert pair.p <= pair.p_adjusted <= other.p_adjusted + 1e-15
 
@@ -207,7 +207,11 @@ def test_intervals_and_own_p_values_are_the_same_whatever_the_correction(correct
     expected = board_of(gold, systems, against=against)
     found = board_of(gold, systems, against=against, correction=correction)
     for pair, other in zip(found.pairs, expected.pairs, strict=True):
-        assert (pair.low, pair.high, pair.p) == (other.low, other.high, other.p)
+        assert (pair.difference.low, pair.difference.high, pair.p) == (
+            other.difference.low,
+            other.difference.high,
+            other.p,
+        )
     if correction == "none":
         assert any(
             x.p_adjusted < y.p_adjusted for x, y in zip(found.pairs, expected.pairs, strict=True)
@@ -221,7 +225,7 @@ def test_pairs_with_the_leader_are_corrected_for_all_pairs_which_chose_it(correc
     found = board_of(gold, systems, against="leader", correction=correction)
     whole = {(x.first, x.second): x.p_adjusted for x in everyone.pairs}
     assert [x.p_adjusted for x in found.pairs] == [whole[x.first, x.second] for x in found.pairs]
-    assert [x.to_dict() for x in found.standings] == [x.to_dict() for x in everyone.standings]
+    assert found.standings == everyone.standings
 
 
 def test_ranks_letters_and_verdicts_of_the_leader_agree():

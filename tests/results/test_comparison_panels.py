@@ -101,8 +101,8 @@ def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
     monkeypatch.setattr(leaderboard, "resample_jointly", partial(resample_jointly, most_rows=0))
     normal = board_of(gold, systems, resamples=2000)
     for one, other in zip(drawn.pairs, normal.pairs, strict=True):
-        assert one.difference == other.difference
-        assert (one.high - one.low) == pytest.approx(other.high - other.low, rel=0.1)
+        assert one.difference.value == other.difference.value
+        assert one.difference.width == pytest.approx(other.difference.width, rel=0.1)
         assert one.verdict == other.verdict
     assert [s.compact_letter_display for s in drawn.standings] == [
         s.compact_letter_display for s in normal.standings
@@ -150,8 +150,8 @@ def test_the_scale_of_real_weights_does_not_matter():
     weights = np.linspace(0.21, 1.7, 150)
     one, other = (board_of(GOLD, SYSTEMS, weights=weights * factor) for factor in (1.0, 0.037))
     for first, second in zip(one.pairs, other.pairs, strict=True):
-        assert first.difference == pytest.approx(second.difference)
-        assert first.low == pytest.approx(second.low, rel=1e-6)
+        assert first.difference.value == pytest.approx(second.difference.value)
+        assert first.difference.low == pytest.approx(second.difference.low, rel=1e-6)
         assert first.p == second.p
 
 
@@ -170,9 +170,9 @@ def test_groups_are_drawn_whole():
     (alone,) = board_of(gold, systems, resamples=2000).pairs
     (grouped,) = board_of(gold * 10, many, groups=groups, resamples=2000).pairs
     (naive,) = board_of(gold * 10, many, resamples=2000).pairs
-    width = alone.high - alone.low
-    assert grouped.high - grouped.low == pytest.approx(width, rel=0.1)
-    assert naive.high - naive.low < 0.4 * width
+    width = alone.difference.width
+    assert grouped.difference.width == pytest.approx(width, rel=0.1)
+    assert naive.difference.width < 0.4 * width
 
 
 def test_with_groups_the_tests_of_a_pair_swap_groups():
@@ -231,7 +231,7 @@ def test_a_system_that_hangs_on_one_group_is_not_compared_and_the_others_are():
     assert {pair.first for pair in board.pairs} | {pair.second for pair in board.pairs} == {
         *SYSTEMS
     }
-    assert not any(math.isnan(pair.low) for pair in board.pairs)
+    assert not any(math.isnan(pair.difference.low) for pair in board.pairs)
     json.dumps(result.to_dict(), allow_nan=False)
 
 
@@ -243,15 +243,15 @@ def test_few_groups_can_only_say_what_their_swaps_can(count):
     (pair,) = board.pairs
     assert pair.p >= 2.0 ** (1 - count)
     assert pair.verdict == ("better" if count == 6 else "inconclusive")
-    assert math.isnan(pair.low)  # no draw has another difference, but for rounding
-    assert math.isnan(pair.high)
+    assert math.isnan(pair.difference.low)  # no draw has another difference, but for rounding
+    assert math.isnan(pair.difference.high)
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
 def test_rounding_of_modelled_draws_is_no_limit_of_a_difference_that_never_changes(count):
     systems = {"right": GOLD, "wrong": [(g + 2) % 4 for g in GOLD], "s0": SYSTEMS["s0"]}
     board = board_of(GOLD, systems, groups=[k % count for k in range(150)], resamples=2000)
-    limits = {(pair.first, pair.second): pair.low for pair in board.pairs}
+    limits = {(pair.first, pair.second): pair.difference.low for pair in board.pairs}
     assert math.isnan(limits.pop(("right", "wrong")))
     assert not any(math.isnan(low) or math.isinf(low) for low in limits.values())
 
@@ -261,9 +261,9 @@ def test_a_difference_that_no_draw_changes_has_no_limits_and_the_least_p():
     systems = {"right": gold, "wrong": [1 - g for g in gold]}
     result = compared(gold, systems, "accuracy", margins={"accuracy": 0.1})
     (pair,) = result.leaderboards["accuracy"].pairs
-    assert (pair.difference, pair.p, pair.p_adjusted) == (1, 2.0**-5, 2.0**-5)
-    assert math.isnan(pair.low)
-    assert math.isnan(pair.high)
+    assert (pair.difference.value, pair.p, pair.p_adjusted) == (1, 2.0**-5, 2.0**-5)
+    assert math.isnan(pair.difference.low)
+    assert math.isnan(pair.difference.high)
     assert (pair.verdict, pair.margin_verdict) == ("better", "inconclusive")
     (plain,) = json.loads(render(result, "json"))["metrics"]["accuracy"]["pairs"]
     assert plain["low"] is plain["high"] is None
@@ -339,12 +339,13 @@ def test_any_panel_has_ranks_or_reasons_and_strict_json(case, data):
             assert 1 <= one.rank_low <= one.rank <= one.rank_high <= len(ranked)
             assert sum(one.rank_shares) == pytest.approx(1)
         for pair in board.pairs:
-            if math.isnan(pair.low):  # every draw has this difference, and none says how sure
-                assert math.isnan(pair.high)
-                assert pair.difference != 0
-                assert pair.to_dict()["low"] is pair.to_dict()["high"] is None
+            gap = pair.difference
+            if math.isnan(gap.low):  # every draw has this difference, and none says how sure
+                assert math.isnan(gap.high)
+                assert gap.value != 0
+                assert gap.note == "every resample gives the same difference"
             else:
-                assert pair.low <= pair.difference <= pair.high
+                assert gap.low <= gap.value <= gap.high
             assert 0 < pair.p <= pair.p_adjusted <= 1
             both = list(zip(systems[pair.first], systems[pair.second], strict=True))
             places = {k % 3 if more == "groups" else k for k, (x, y) in enumerate(both) if x != y}

@@ -99,7 +99,8 @@ OF_SYSTEM = {
     "rank_high", "rank_frequencies", "compact_letter_display",
 }  # fmt: skip
 OF_PAIR = {
-    "first", "second", "difference", "low", "high", "p", "p_adjusted", "verdict", "margin_verdict",
+    "first", "second", "difference", "low", "high", "method", "note", "p", "p_adjusted", "verdict",
+    "margin_verdict",
 }  # fmt: skip
 
 
@@ -183,7 +184,9 @@ def test_the_text_report_shows_what_the_board_knows():
         )
         assert row in shown
     for pair in board.pairs:
-        row = f"{pair.first} {pair.second} {pair.difference:z.3f} {pair.low:z.3f} to"
+        row = (
+            f"{pair.first} {pair.second} {pair.difference.value:z.3f} {pair.difference.low:z.3f} to"
+        )
         assert row in shown
     assert "all pairs, max-T" in shown
 

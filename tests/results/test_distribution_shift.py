@@ -15,7 +15,6 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.regression_delta_method import standard_error
 from ordinate.metrics import find_metric
 from ordinate.results.distribution_shift import evaluate_shift
-from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries.regression import Moments
 
@@ -123,19 +122,20 @@ def test_a_metric_that_no_method_covers_names_no_winner():
         return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
 
     y, models = sampled()
-    (pair,) = compare_regression(y, models, metrics=[share_of_sigma]).differences
+    board = ordinate.compare(target=y, systems=models, metrics=[share_of_sigma]).leaderboards
+    (pair,) = board["share_of_sigma"].pairs
     assert pair.verdict == "untested"
-    assert pair.estimate.note == "no method covers it"
+    assert pair.difference.note == "no method covers it"
 
 
 def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
     rng = np.random.default_rng(0)
     y = rng.normal(100.0, 10.0, 12)
     models = {"first": y + rng.normal(0.0, 2.0, 12), "second": y + rng.normal(1.0, 3.0, 12)}
-    (found,) = compare_regression(y, models, metrics=["mae"]).differences
+    (found,) = ordinate.compare(target=y, systems=models, metrics="mae").leaderboards["mae"].pairs
     sizes = [np.abs(models[name] - y) for name in (found.first, found.second)]
     test = stats.ttest_rel(*sizes)
     limits = test.confidence_interval(0.95)
     assert found.p == pytest.approx(test.pvalue, rel=1e-9)
-    assert (found.estimate.low, found.estimate.high) == pytest.approx((limits.low, limits.high))
-    assert found.estimate.method == "t"
+    assert (found.difference.low, found.difference.high) == pytest.approx((limits.low, limits.high))
+    assert found.difference.method == "t"

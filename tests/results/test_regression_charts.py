@@ -50,7 +50,7 @@ def residuals():
 def comparison():
     target, predicted, _ = draw_items()
     models = {"ours": predicted, HOSTILE: target + 30.0, LONG: np.full(len(target), 650.0)}
-    return ordinate.compare_regression(target, models, "rmse,bias,r2", unit="kg/m³")
+    return ordinate.compare(target=target, systems=models, metrics="rmse,bias,r2", unit="kg/m³")
 
 
 def list_points(panel, series=None):
@@ -192,17 +192,18 @@ def test_models_are_ordered_by_their_value(comparison):
     values = [point.x for point in points]
     assert values == sorted(values)
     assert chart.x.unit == "kg/m³"
+    board = comparison.leaderboards["rmse"]
     for point in points:
-        assert get_interval(point) == get_estimate(comparison.models[point.y]["rmse"])
+        assert get_interval(point) == get_estimate(board.get_standing(point.y).estimate)
 
 
 def test_differences_and_verdicts_are_those_of_the_pairs(comparison):
     cells = {(x.y, x.x): x for x in comparison.get_chart("significance", "rmse").list_marks()}
     points = list_points(comparison.get_chart("differences", "rmse").panels[0])
-    pairs = [x for x in comparison.differences if x.metric == "rmse"]
+    pairs = comparison.leaderboards["rmse"].pairs
     for pair in pairs:
         assert cells[pair.first, pair.second].shade == (pair.verdict == "better")
-    best = {pair.second: -pair.estimate.value for pair in pairs if pair.first == pairs[0].first}
+    best = {pair.second: -pair.difference.value for pair in pairs if pair.first == pairs[0].first}
     assert {point.y: point.x for point in points} == best
 
 
@@ -216,6 +217,7 @@ def test_names_are_shown_as_text(result, residuals, comparison):
 
 
 def test_what_is_undefined_is_left_out():
-    found = ordinate.compare_regression([1.0, 1.0], {"a": [1.0, 1.5], "b": [1.2, 1.1]}, "r2")
-    assert all(math.isnan(x["r2"].value) for x in found.models.values())
+    systems = {"a": [1.0, 1.5], "b": [1.2, 1.1]}
+    found = ordinate.compare(target=[1.0, 1.0], systems=systems, metrics="r2")
+    assert all(math.isnan(x.estimate.value) for x in found.leaderboards["r2"].standings)
     assert found.list_charts() == []

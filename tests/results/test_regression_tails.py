@@ -14,8 +14,8 @@ from scipy import stats
 
 from ordinate.inference import ConfidenceIntervals
 from ordinate.render import RENDERERS, render
+from ordinate.results.comparison import compare
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.regression_comparison import compare_regression
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.results.regression_tails import (
     MEASURED_COVERAGE,
@@ -190,9 +190,10 @@ def test_every_format_has_the_figures(form):
     report = result.to_csv("tails") if form == "csv" else render(result, form)
     assert name in report
     assert shown in report
-    models = render(compare_regression(y, {"one": p, "two": y + 1.0}), form)
-    assert name in models
-    assert shown in models
+    compared = compare(target=y, systems={"one": p, "two": y + 1.0})
+    systems = compared.to_csv("tails") if form == "csv" else render(compared, form)
+    assert name in systems
+    assert shown in systems
 
 
 def test_reports_say_what_intervals_assume_and_where_that_is_doubtful():
@@ -243,13 +244,14 @@ def test_reports_quote_the_coverage_of_the_published_study():
 def test_comparisons_warn_of_the_models_whose_errors_are_heavy():
     y, p = heavy()
     light = y + np.random.default_rng(2).normal(0, 40, len(y))
-    result = compare_regression(y, {"heavy": p, "light": light}, ["rmse", "r2"])
+    result = compare(target=y, systems={"heavy": p, "light": light}, metrics="rmse,r2")
     text = " ".join(str(result).split())
     assert "the largest errors of heavy fall off so slowly" in text
     stored = json.loads(result.to_json())
     assert stored["tails"]["light"]["kurtosis"] == pytest.approx(3.0, abs=0.5)
     assert stored["tails_assumption"] in " ".join(result.document().notes)
-    assert compare_regression(y, {"a": p, "b": light}, "mae").to_dict()["tails_assumption"] is None
+    by_mae = compare(target=y, systems={"a": p, "b": light}, metrics="mae")
+    assert by_mae.to_dict()["tails_assumption"] is None
     names = {row["metric"] for row in result.list_tables()["tails"]}
     assert names == {*result.tails["light"].figures}
     assert {row["metric"] for row in result.list_tables()["metrics"]} == {"rmse", "r2"}
@@ -297,11 +299,10 @@ def test_no_bound_asks_for_errors_larger_than_any_of_the_sample(n, names):
         assert re.search(rf"one of {n} rows carries \d+ % of the squared error", one.note)
         assert found.to_dict()["metrics"][name]["high" if lower_is_better else "low"] is None
     assert found.metrics["mae"].is_open == ("mae" in names)
-    compared = compare_regression(
-        miss_one_row()[0], {"a": miss_one_row()[1], "b": miss_one_row()[0] + 1.0}
-    )
-    assert compared.models["a"]["rmse"].is_open
-    assert not compared.models["b"]["rmse"].is_open
+    y, p = miss_one_row()
+    board = compare(target=y, systems={"a": p, "b": y + 1.0}).leaderboards["rmse"]
+    assert board.get_standing("a").estimate.is_open
+    assert not board.get_standing("b").estimate.is_open
 
 
 def test_no_bound_of_mae_is_above_the_largest_error():

@@ -52,7 +52,7 @@ def test_p_values_are_those_of_the_shared_coins(way):
             index = place[frozenset((pair.first, pair.second))]
             assert pair.p == pytest.approx(p.own[index])
             assert pair.p_adjusted == pytest.approx(p.adjusted[index])
-            assert abs(pair.difference) == pytest.approx(abs(found.observed[index]))
+            assert abs(pair.difference.value) == pytest.approx(abs(found.observed[index]))
             assert (pair.verdict == "inconclusive") == (pair.p_adjusted > 0.05)
 
 
@@ -161,7 +161,10 @@ def test_an_interval_that_excludes_zero_without_a_verdict_is_explained():
     explained = 0
     for board in boards:
         (pair,) = board.pairs
-        excluded, decided = pair.low > 0 or pair.high < 0, pair.verdict in {"better", "worse"}
+        excluded, decided = (
+            pair.difference.low > 0 or pair.difference.high < 0,
+            pair.verdict in {"better", "worse"},
+        )
         said = " ".join(board.notes)
         assert ("excludes 0, but the verdict is inconclusive" in said) == (excluded and not decided)
         assert ("includes 0, but the verdict is significant" in said) == (decided and not excluded)

@@ -3,10 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.flags import add_flags, parse_names
+from ordinate.cli.file_options import open_rows
+from ordinate.cli.flags import add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     CaseColumns,
     IntervalOptions,
+    LabelOptions,
     add_command,
     add_metric_file_option,
     add_metrics_option,
@@ -21,8 +23,10 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
+    from ordinate.metrics import Metric
     from ordinate.results.comparison import Comparison
     from ordinate.results.comparison_settings import ComparisonSettings
+    from ordinate.results.regression_comparison import RegressionComparison
 
 EXAMPLES = """examples:
   ordinate compare results.csv --gold level --systems model_a,model_b,model_c
@@ -30,6 +34,7 @@ EXAMPLES = """examples:
   ordinate compare results.parquet --gold stars --systems a,b --scale 1..5 --groups writer
   ordinate compare gold.tsv runs/*.tsv --id topic,id --gold level --predicted level --missing drop
   ordinate compare results.csv --systems a,b,c --average-over topic
+  ordinate compare densities.csv --target density --systems linear,forest --unit kg/m³
   ordinate compare --sql duckdb:///runs.db --query 'select * from essays' --gold level --systems a,b
   ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm
   ordinate compare results.csv --systems a,b,c --pairs a:b,a:c --format json -o comparison.json
@@ -38,16 +43,21 @@ EXAMPLES = """examples:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
+    from ordinate.readers.columns import ItemColumns
+
     parser = add_command(
         commands,
         "compare",
-        "Compare systems that predicted levels for the same items: a leaderboard for each metric "
-        "with confidence and rank intervals, differences with p-values for all pairs at once, and "
-        "tests for named pairs. The systems are columns of one file; or the first file has the "
-        "gold levels, and each further file is the run of a system.",
+        "Compare systems that predicted levels, or a target, for the same items: a leaderboard for "
+        "each metric with confidence and rank intervals, differences with p-values for all pairs "
+        "at once, and tests for named pairs. The systems are columns of one file; or the first "
+        "file has the gold levels, and each further file is the run of a system.",
         EXAMPLES,
     )
-    add_flags(add_system_options(parser), CaseColumns, ("average_over",))
+    group = add_system_options(parser)
+    add_flags(group, CaseColumns, ("average_over",))
+    add_flags(group, ItemColumns, ("target",))
+    group.add_argument("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     group = parser.add_argument_group("metrics and tests")
     add_metrics_option(group)
     group.add_argument(
@@ -84,8 +94,69 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    write_report(options, lambda: _compare_systems(options))
+    compare = _compare_models if hasattr(options, "target") else _compare_systems
+    write_report(options, lambda: compare(options))
     return 0
+
+
+def _compare_models(options: argparse.Namespace) -> "Comparison | RegressionComparison":
+    """Compare regression models, whose predictions are columns of files."""
+    import numpy as np
+
+    from ordinate.cli.progress import watch_files
+    from ordinate.readers.columns import ItemColumns
+    from ordinate.readers.item_columns import read_columns
+    from ordinate.results import Origin
+    from ordinate.results.arguments import check_system_count
+    from ordinate.results.comparison import compare
+    from ordinate.summaries.regression import Moments
+
+    columns = ItemColumns(**collect_given(options, ItemColumns))
+    if columns.predicted or columns.id:
+        raise BadOption("Regression models are columns of one file: name them with --systems.")
+    check_system_count(len(columns.systems))
+    margins = [parse_metric_value("--margin", text, Moments) for text in options.margin]
+    settings = _parse_settings(options, margins)
+    arguments: dict[str, Any] = {
+        **collect_given(options, LabelOptions),
+        "average_over": getattr(options, "average_over", None),
+        "gold": columns.gold,
+        "scale": options.scale,
+        "pairs": [tuple(pair.split(":")) for pair in _parse_pairs(options.pairs)],
+        "unit": options.unit,
+        "missing": options.missing or "error",
+        "metrics": options.metrics,
+        "interval": settings.intervals,
+        "against": settings.against,
+        "correction": settings.correction,
+        "margins": settings.margins,
+    }
+    names = dict.fromkeys((columns.target, columns.weights, *columns.systems))
+    with open_rows(options) as table:
+        if table is not None:
+            named: dict[str, Any] = {"target": columns.target, "weights": columns.weights}
+            named["groups"] = columns.groups
+            return compare(table.rows, columns.systems, **named, **arguments)
+        found = read_columns(
+            options.files,
+            [name for name in names if name],
+            columns,
+            labels=[columns.groups] if columns.groups else [],
+            watch=watch_files,
+        )
+    cells = {
+        name: cell if isinstance(cell, list) else np.ma.masked_invalid(cell)
+        for name, cell in found.columns.items()
+    }
+    result = compare(
+        None,
+        {name: cells[name] for name in columns.systems},
+        target=cells[str(columns.target)],
+        weights=None if columns.weights is None else cells[columns.weights],
+        groups=None if columns.groups is None else found.labels[columns.groups],
+        **arguments,
+    )
+    return result.replace_fields(origin=Origin(str(columns.target), files=found.files))
 
 
 def _compare_systems(options: argparse.Namespace) -> "Comparison":
@@ -97,7 +168,10 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     from ordinate.results.case_averages import Cases
     from ordinate.results.comparison import Comparison
 
-    metrics, settings = select_metrics(options.metrics), _parse_settings(options)
+    if options.unit:
+        raise BadOption("--unit is that of a target: name its column with --target.")
+    margins = [parse_metric_value("--margin", text) for text in options.margin]
+    metrics, settings = select_metrics(options.metrics), _parse_settings(options, margins)
     requested = _parse_pairs(options.pairs)
     found = read_systems(options, check_system_count, groups=find_clusters(options))
     cases = None
@@ -118,8 +192,9 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
         )
 
 
-def _parse_settings(options: argparse.Namespace) -> "ComparisonSettings":
-    margins = [parse_metric_value("--margin", text) for text in options.margin]
+def _parse_settings(
+    options: argparse.Namespace, margins: "list[tuple[Metric, float]]"
+) -> "ComparisonSettings":
     return parse_comparison_settings(
         options,
         against=options.against,

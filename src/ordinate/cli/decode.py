@@ -198,7 +198,7 @@ def _compare_with_argmax(
     from ordinate.results.comparison import Comparison
     from ordinate.results.comparison_settings import resolve_settings
     from ordinate.results.decoding import ARGMAX, DECODED
-    from ordinate.results.leaderboard import LeaderboardBuilder
+    from ordinate.results.leaderboard import PanelLeaderboardBuilder
     from ordinate.summaries import Panel
     from ordinate.summaries.panel import sum_single_items
 
@@ -207,12 +207,12 @@ def _compare_with_argmax(
     levels = np.stack(columns, axis=1).astype(np.int16)
     items = sum_single_items(len(levels), None)
     panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), levels, items)
-    settings = resolve_settings(panel, settings)
+    settings = resolve_settings(panel.systems, settings)
     others = [
         m for m in select_metrics(",".join(DEFAULT_METRICS)) if m.expression != metric.expression
     ]
     with show_share("comparing") as progress:
-        boards = LeaderboardBuilder(panel, [metric, *others], settings, progress).all()
+        boards = PanelLeaderboardBuilder(panel, [metric, *others], settings, progress).all()
     return Comparison(panel, boards, (), settings)
 
 

@@ -42,7 +42,7 @@ STUDENTIZED = "studentized"
 METHODS = ("delta", "t", "jackknife", STUDENTIZED)
 RESAMPLING = f"--interval-method {STUDENTIZED}"
 ALPHA = 0.1
-ITEM_OPTIONS = ("residuals", "compare_with", "edges")  # options that look at single items
+ITEM_OPTIONS = ("residuals", "edges")  # options that look at single items
 NOT_GROUPED_NOTE = (
     "Confidence intervals of bins, features and the trend take items for units, not the clusters."
 )
@@ -55,7 +55,6 @@ EXAMPLES = """examples:
   ordinate evaluate-regression densities.csv --target density --predicted model --unit kg/m³
   ordinate evaluate-regression densities.csv --target density --lower low --upper high --by family
   ordinate evaluate-regression densities.csv --target density --residuals family --edges 600,700
-  ordinate evaluate-regression densities.csv --target density --compare-with linear,forest
   ordinate evaluate-regression densities.csv --target density --fail-under rmse=40
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -70,7 +69,7 @@ def add_to(commands: Any) -> None:
         commands,
         "evaluate-regression",
         "Evaluate predicted against target values, in their unit: errors beside what constants "
-        "reach, prediction intervals, subgroups, and on request the residuals, other models, a "
+        "reach, prediction intervals, subgroups, and on request the residuals, a "
         "shifted test set, and targets cut into levels.",
         EXAMPLES,
         exit_codes="",  # its own stand below the examples
@@ -128,7 +127,6 @@ def _add_part_options(parser: argparse.ArgumentParser) -> None:
         const="",
         help="look at the errors by prediction, by these columns, and at the largest",
     )
-    add("--compare-with", metavar="COLS", help="columns of other models' predictions")
     add(
         "--shifted",
         metavar="FILE",
@@ -184,10 +182,6 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what does not go together."""
     if options.missing == "worst":
         raise BadOption("A regression has no worst prediction: use --missing drop, or error.")
-    if options.compare_with:
-        from ordinate.results.arguments import check_system_count
-
-        check_system_count(1 + len(parse_names("--compare-with", options.compare_with)), "models")
     if options.alpha is not None and not 0.0 < options.alpha < 1.0:
         raise BadOption(f"--alpha takes a number between 0 and 1, not {options.alpha:g}.")
     if options.alpha is not None and not hasattr(options, "lower"):
@@ -298,19 +292,10 @@ class _RegressionRun:
         """The columns by which errors are looked at."""
         return parse_names("--residuals", self.options.residuals) if self.options.residuals else ()
 
-    @property
-    def rivals(self) -> tuple[str, ...]:
-        """The columns of other models' predictions."""
-        return (
-            parse_names("--compare-with", self.options.compare_with)
-            if self.options.compare_with
-            else ()
-        )
-
     def further(self) -> tuple[str, ...] | None:
         """Return the further columns of the parts that look at items, None without such parts."""
         asked = any(getattr(self.options, name) is not None for name in ITEM_OPTIONS)
-        return (*self.features, *self.rivals) if asked else None
+        return self.features if asked else None
 
     def evaluate_files(
         self, files: list[str], columns: "ItemColumns", further: tuple[str, ...] | None
@@ -327,7 +312,7 @@ class _RegressionRun:
         watch = partial(watch_files, roles=NEEDED)
         items = read_regression_rows(files, columns, found, further or (), watch=watch)
         if self.options.normalized and self.training is not None:
-            items = items.denormalize_items(self.training, self.rivals)
+            items = items.denormalize_items(self.training)
         return (self._resample_items(result, items) if resampled else result), items
 
     def _is_resampled(
@@ -408,8 +393,6 @@ class _RegressionRun:
         parts = []
         if self.options.residuals is not None:
             parts.append(self._build_residuals(result, items))
-        if self.rivals:
-            parts.append(self._build_comparison(items))
         if self.options.edges is not None:
             parts.append(self._levels(result, items))
         return parts
@@ -433,26 +416,6 @@ class _RegressionRun:
         grouped = items.groups is not None and self.level is not None
         notes = (NOT_GROUPED_NOTE,) if grouped else ()
         return ReportPart("residuals", found, notes=notes)
-
-    def _build_comparison(self, items: "RegressionRows") -> "ReportPart":
-        from ordinate.results.regression_comparison import compare_regression
-        from ordinate.results.report_parts import ReportPart
-
-        given = len(items.table)
-        items = items.select_predicted(self.rivals, self.options.missing)
-        own = items.predicted
-        if own in self.rivals:
-            raise BadOption(f"--compare-with names other models, and {own!r} is the one evaluated.")
-        found = compare_regression(
-            items.y,
-            {name: items.table[name] for name in (own, *self.rivals)},
-            unit=self.options.unit,
-            weights=items.weights,
-            groups=items.groups,
-            interval=self.how,
-        )
-        left = f"Compared on the {found.n:,} of {given:,} items that every model predicts."
-        return ReportPart("comparison", found, sentences=(left,) if found.n < given else ())
 
     def _levels(self, result: "RegressionEvaluation", items: "RegressionRows") -> "ReportPart":
         from dataclasses import replace

@@ -46,7 +46,6 @@ COMMANDS = {
     "rank": "evaluate and rank saved models and external predictions",
     "tune-regression": "find the best regression model for a table of numbers",
     "predict-regression": "predict new rows with a saved regression model",
-    "compare-searches": "compare the winners of several regression searches",
     "analyze-search": "show what a search found, and which hyperparameters mattered",
     "metrics": "list the metrics, or explain one",
     "advise": "say which metrics to report, and why",

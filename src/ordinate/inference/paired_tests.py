@@ -43,11 +43,12 @@ class TestResult:
     resamples: int | None = None
     note: str | None = None
 
-    @property
-    def basis(self) -> str:
-        """What the p-value rests on, in words."""
+    def describe_basis(self, resamples: str = "resamples") -> str:
+        """Return what the p-value rests on, in words, or why there is none."""
+        if self.note:
+            return self.note
         if self.resamples is not None:
-            return f"{self.resamples:,} resamples"
+            return f"{self.resamples:,} {resamples}"
         if self.degrees_of_freedom is None:
             return "exact"
         noun = "degree" if self.degrees_of_freedom == 1 else "degrees"

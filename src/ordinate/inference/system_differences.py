@@ -1,7 +1,8 @@
 """Differences between many systems on the same items: resampled jointly, ranked, compared."""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
 from ordinate.inference.clusters import delete_each_cluster
-from ordinate.inference.delta_method import compute_influence
+from ordinate.inference.delta_method import compute_influence, normal_quantile
+from ordinate.inference.distributions import student_quantile
+from ordinate.inference.multiple_testing import holm
 from ordinate.inference.resampling import (
     BLOCK_SIZE,
     ProgressCallback,
@@ -289,6 +292,54 @@ class SystemDifferences:
     adjusted: Array
 
 
+@dataclass(frozen=True)
+class DifferenceLaw:
+    """What is known of differences without resamples: their standard errors [S, S], and their law.
+
+    An error of 0 says that two systems are the same, nan that their difference is not tested. The
+    law is Student's t with so many degrees of freedom, or a normal one if these are infinite.
+    """
+
+    errors: Array
+    freedom: float
+
+    def compute_p_values(self, statistic: Array) -> Array:
+        """Return the probability of a statistic at least as far from 0."""
+        from scipy import special
+
+        if math.isinf(self.freedom):
+            return np.asarray(special.erfc(statistic / math.sqrt(2.0)))
+        return np.asarray(2.0 * special.stdtr(self.freedom, -statistic))
+
+    def compute_quantile(self, level: float) -> float:
+        """Return how many standard errors an interval reaches to each side."""
+        if math.isinf(self.freedom):
+            return normal_quantile(level)
+        return student_quantile(level, self.freedom)
+
+    def sharpen(
+        self, found: "SystemDifferences", critical: float, level: float, family: int
+    ) -> "SystemDifferences":
+        """Return pairs with p-values of their own by the law, and what resamples can say at most.
+
+        By max-T a pair of a family is adjusted for at least itself, and for no more than all of
+        them by Bonferroni, or by Holm in steps: so are its p-value and the width of its interval.
+        """
+        error = self.errors[found.first, found.second]
+        tested = ~np.isnan(error)
+        value = np.where(error == 0, 0.0, found.value)
+        statistic = np.divide(np.abs(value), error, out=np.zeros_like(value), where=error > 0)
+        p = np.where(tested, self.compute_p_values(statistic), np.nan)
+        adjusted, most = np.full(len(p), np.nan), np.minimum(1.0, p * family)
+        if family == len(p):
+            most[tested] = holm(p[tested])
+        adjusted[tested] = np.clip(found.adjusted, p, most)[tested]
+        widest = self.compute_quantile(1.0 - (1.0 - level) / max(1, family))
+        half = min(max(critical, self.compute_quantile(level)), widest) * error
+        bounds = {"low": value - half, "high": value + half}
+        return replace(found, value=value, error=error, p=p, adjusted=adjusted, **bounds)
+
+
 def compare_pairs(
     values: Array,
     resampled: Array,
@@ -297,16 +348,18 @@ def compare_pairs(
     level: float,
     *,
     widest: Array | None = None,
+    law: DifferenceLaw | None = None,
     block_size: int = LARGE_BLOCK_SIZE,
 ) -> SystemDifferences:
     """Compare pairs of systems by values [S] and joint resamples [B, S] of them.
 
-    `widest` [B] is the max-T statistic of each resample over a larger family; without it, p-values
-    step down over these.
+    `widest` [B] is the max-T statistic of each resample over a larger family, all pairs; without
+    it, p-values step down over these. Where the `law` of differences is known, resamples only say
+    how they hang together.
     """
     value = values[first] - values[second]
-    spread = _standard_errors(resampled, first, second)
-    error = np.where(spread > NOISE_LEVEL, spread, 0.0)
+    spread = _standard_errors(resampled, first, second, law)
+    error = spread if law is not None else np.where(spread > NOISE_LEVEL, spread, 0.0)
     statistic = _standardise_difference(np.abs(value), error)
     order = np.argsort(-statistic, kind="stable")
     alone, stepped, largest = _count_exceedances(
@@ -325,9 +378,13 @@ def compare_pairs(
     adjusted = np.empty(len(value))
     adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(resampled) + 1.0))
     p = (alone + 1.0) / (len(resampled) + 1.0)
-    half = np.quantile(largest, level, method="higher") * error if len(value) else error
-    half = np.where((error == 0) & (np.abs(value) > NOISE_LEVEL), np.nan, half)
-    return SystemDifferences(first, second, value, error, value - half, value + half, p, adjusted)
+    critical = float(np.quantile(largest, level, method="higher")) if len(value) else 0.0
+    half = np.where((error == 0) & (np.abs(value) > NOISE_LEVEL), np.nan, critical * error)
+    found = SystemDifferences(first, second, value, error, value - half, value + half, p, adjusted)
+    if law is None:
+        return found
+    family = len(value) if widest is None else len(list_pairs(len(values))[0])
+    return law.sharpen(found, critical, level, family)
 
 
 def count_differing_units(panel: Panel) -> Array:
@@ -356,7 +413,12 @@ def _split_resamples(resampled: Array, pairs: int, block_size: int) -> list[Arra
     return [resampled[start : start + step] for start in range(0, len(resampled), step)]
 
 
-def _standard_errors(resampled: Array, first: Array, second: Array) -> Array:
+def _standard_errors(
+    resampled: Array, first: Array, second: Array, law: DifferenceLaw | None = None
+) -> Array:
+    """Return the standard errors of pairs: known ones, or those of resamples."""
+    if law is not None:
+        return np.nan_to_num(law.errors[first, second])
     covariance = np.atleast_2d(np.cov(resampled, rowvar=False))
     own = np.diag(covariance)
     return np.sqrt(np.maximum(own[first] + own[second] - 2.0 * covariance[first, second], 0.0))
@@ -436,15 +498,16 @@ def list_pairs(systems: int) -> tuple[Array, Array]:
     return np.triu_indices(systems, 1)
 
 
-def max_t_statistic(values: Array, resampled: Array) -> Array:
+def max_t_statistic(values: Array, resampled: Array, law: DifferenceLaw | None = None) -> Array:
     """Return the largest statistic of each resample over all pairs of systems.
 
     It needs no list of pairs, and so serves hundreds of systems.
     """
     systems = len(values)
     error = np.zeros((systems, systems))
-    error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems))
-    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
+    error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems), law)
+    noise = NOISE_LEVEL if law is None else 0.0
+    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > noise)
     scale += scale.T
     largest_scale = scale.max(axis=1)
 

@@ -7,6 +7,7 @@ from ordinate.errors import MissingExtra
 from ordinate.results import Evaluation, evaluate
 from ordinate.results.comparison import Comparison, compare
 from ordinate.results.regression import RegressionEvaluation
+from ordinate.results.regression_comparison import RegressionComparison
 from ordinate.results.regression_sources import evaluate_regression
 
 __all__ = ["FrameNamespace", "register_frames"]
@@ -29,7 +30,9 @@ class FrameNamespace:
         """Evaluate predicted levels against gold levels: `ordinate.evaluate`."""
         return evaluate(self._frame, gold=gold, predicted=predicted, **options)
 
-    def compare(self, gold: Any, systems: Any, **options: Any) -> Comparison:
+    def compare(
+        self, gold: Any = None, systems: Any = None, **options: Any
+    ) -> Comparison | RegressionComparison:
         """Compare systems, each a column of predictions: `ordinate.compare`."""
         return compare(self._frame, systems, gold=gold, **options)
 

@@ -35,7 +35,7 @@ from ordinate.render.estimates import (
 from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 from ordinate.render.tables import ESTIMATE, JOINED, NAME, SHARE, Column, Estimates, Table
 from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
-from ordinate.results.leaderboard_text import describe_files
+from ordinate.results.comparison import describe_files
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
 

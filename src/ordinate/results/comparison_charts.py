@@ -3,47 +3,36 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from ordinate.inference import Estimate
-from ordinate.metrics import Metric
 from ordinate.render.charts import Axis, Cell, Chart, Line, Mark, Panel, Point, Text
 from ordinate.render.document import format_cell
-from ordinate.render.estimates import format_p_value, format_percent, join_names
+from ordinate.render.estimates import (
+    format_number,
+    format_p_value,
+    format_percent,
+    join_names,
+)
 from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
-from ordinate.results.base import BETTER_VALUES
 from ordinate.results.evaluation_charts import CHANCE, CONSTANT
-from ordinate.results.joint_comparison import PairDifference
 from ordinate.results.leaderboard import Leaderboard, Standing
 from ordinate.results.metric_strips import SYSTEM
 
-if TYPE_CHECKING:
-    from ordinate.results.comparison import Comparison
-
 MOST_RANKED = 30  # systems whose lines can be followed
-SHADES = {"better": 1.0, "worse": -1.0, "different": 0.5}
+SHADES = {"better": 1.0, "worse": -1.0}
 REVERSED = {"better": "worse", "worse": "better"}
 
 
-def chart_comparison(result: "Comparison") -> list[Chart]:
+def chart_comparison(
+    boards: Mapping[str, Leaderboard], level: float, cases: Mapping[str, Leaderboard]
+) -> list[Chart]:
     """Return the views of a comparison, the first ones those that answer first."""
-    boards, level = result.leaderboards, result.settings.level
-    charts = chart_leaderboards(boards, level)
-    if result.case_averages is not None:
-        charts += chart_leaderboards(result.case_averages.leaderboards, level, cases=True)
-    paired = [
-        PairChart(
-            board.metric,
-            [x.system for x in _list_ranked(board)],
-            board.pairs,
-            level,
-            board.test.method if board.test else "",
-        )
-        for board in boards.values()
-    ]
+    paired = [PairChart(board, level) for board in boards.values()]
     return [
-        *charts,
-        *(pairs.chart_differences() for pairs in paired if pairs.pairs),
+        *(chart_leaderboard(x, level) for x in boards.values() if _has_values(x)),
+        *(chart_leaderboard(x, level, cases=True) for x in cases.values() if _has_values(x)),
+        *(pairs.chart_differences() for pairs in paired if pairs.board.pairs),
         *(pairs.chart_significance() for pairs in paired if pairs.is_matrix),
         *chart_rankings(boards),
     ]
@@ -52,46 +41,42 @@ def chart_comparison(result: "Comparison") -> list[Chart]:
 # --- leaderboards --------------------------------------------------------------------------------
 
 
-def chart_leaderboards(
-    boards: Mapping[str, Leaderboard], level: float, *, cases: bool = False
-) -> list[Chart]:
-    """Return for each metric the systems with their intervals, and their ranks with theirs."""
-    name, what = ("case_leaderboard", "mean over cases") if cases else ("leaderboard", "")
-    return [
-        _chart_leaderboard(name, what, board, level)
-        for board in boards.values()
-        if any(not math.isnan(x.estimate.value) for x in board.standings)
-    ]
+def _has_values(board: Leaderboard) -> bool:
+    return any(not math.isnan(x.estimate.value) for x in board.standings)
 
 
-def _chart_leaderboard(name: str, what: str, board: Leaderboard, level: float) -> Chart:
-    ranked, metric = _list_ranked(board), board.metric
+def choose_format(board: Leaderboard) -> Callable[[float], str]:
+    """Return how values on a metric are shown."""
+    return format_number if board.is_quantity else format_cell
+
+
+def chart_leaderboard(board: Leaderboard, level: float, *, cases: bool = False) -> Chart:
+    """Return the systems with their intervals, and their ranks with theirs."""
+    ranked, metric = board.ranked, board.metric
     references = {}
     if board.baselines is not None:
         references = {
             CONSTANT: board.baselines.best_constant.value,
             CHANCE: board.baselines.chance.value,
         }
-    title = f"{metric.expression}, {what}" if what else metric.expression
+    title = metric.expression + (", mean over cases" if cases else "")
     plot = ForestPlot(
         [ForestRow(x.system, x.estimate, _describe_rank(x)) for x in board.standings],
-        Axis(f"{title}, {BETTER_VALUES[metric.direction]} is better"),
+        Axis(f"{title}, {board.better} is better", unit=board.unit),
         level,
         SYSTEM,
         references,
+        choose_format(board),
     )
+    has_intervals = any(x.rank_low is not None for x in ranked)
     return plot.make_chart(
-        name,
+        "case_leaderboard" if cases else "leaderboard",
         f"Leaderboard by {title}",
         "Systems, best first: the value with its confidence interval, and the rank with its "
         "rank interval.",
-        more=(_make_rank_panel(ranked),) if ranked else (),
+        more=(_make_rank_panel(ranked),) if has_intervals else (),
         variant=metric.expression,
     )
-
-
-def _list_ranked(board: Leaderboard) -> list[Standing]:
-    return [standing for standing in board.standings if standing.rank is not None]
 
 
 def _make_rank_panel(ranked: list[Standing]) -> Panel:
@@ -111,8 +96,8 @@ def _make_rank_panel(ranked: list[Standing]) -> Panel:
 
 
 def _describe_rank(standing: Standing) -> str:
-    if standing.rank is None:
-        return ""
+    if standing.rank_interval is None:
+        return "" if standing.rank is None else f"rank {standing.rank}"
     text = f"rank {standing.rank} (rank interval {standing.rank_low} to {standing.rank_high})"
     if standing.rank_shares:
         text += f", P(rank 1) {format_percent(standing.rank_shares[0])}"
@@ -136,46 +121,42 @@ class _Side:
 
 @dataclass(frozen=True)
 class PairChart:
-    """The pairs of systems on one metric; `systems` are those with a value, best first.
+    """The pairs of systems on one metric, with intervals at a level."""
 
-    `test` is what verdicts are by.
-    """
+    board: Leaderboard
+    level: float
 
-    metric: Metric
-    systems: Sequence[str]
-    pairs: Sequence[PairDifference]
-    level: float | None
-    test: str
-    noun: str = SYSTEM
-    unit: str | None = None
-    format_value: Callable[[float], str] = format_cell
+    @cached_property
+    def systems(self) -> list[str]:
+        """The systems that have a value, best first."""
+        return [standing.system for standing in self.board.ranked]
 
     @property
     def is_matrix(self) -> bool:
         """Whether all pairs of a few systems are compared."""
         count = len(self.systems)
-        return 3 <= count <= MOST_ROWS and len(self.pairs) == count * (count - 1) // 2
+        return 3 <= count <= MOST_ROWS and len(self.board.pairs) == count * (count - 1) // 2
 
     def chart_differences(self) -> Chart:
         """Return how systems differ from the one that all of them are compared with."""
-        centre, name = self._find_centre(), self.metric.expression
-        better = BETTER_VALUES[self.metric.direction]
+        centre, name = self._find_centre(), self.board.metric.expression
+        test = f"Verdicts are by {self.board.test.method}: they" if self.board.test else "Verdicts"
         return self._make_plot(
             [side for side in self._list_sides() if side.second == centre],
-            Axis(f"difference of {name}, {better} is better", unit=self.unit),
+            Axis(f"difference of {name}, {self.board.better} is better", unit=self.board.unit),
             {centre: 0.0},
         ).make_chart(
             "differences",
-            f"Differences from one {self.noun} by {name}",
-            f"Each {self.noun} less the one at 0, with the interval of the difference. Verdicts "
-            f"are by {self.test}: they may differ from what an interval suggests.",
+            f"Differences from one {SYSTEM} by {name}",
+            f"Each {SYSTEM} less the one at 0, with the interval of the difference. {test} "
+            "may differ from what an interval suggests.",
             variant=name,
         )
 
     def chart_significance(self) -> Chart:
         """Return which system is significantly better than which, pair by pair."""
         sides = self._list_sides()
-        plot = self._make_plot(sides, Axis(unit=self.unit), {})
+        plot = self._make_plot(sides, Axis(unit=self.board.unit), {})
         cells = tuple(
             Cell(
                 side.second,
@@ -186,14 +167,14 @@ class PairChart:
             )
             for side, row in zip(sides, plot.rows, strict=True)
         )
-        name, levels = self.metric.expression, tuple(self.systems)
+        name, levels = self.board.metric.expression, tuple(self.systems)
         return Chart(
             "significance",
             f"Who is significantly better by {name}",
             "Each row beside each column, best first: shaded where the row is significantly "
             "better, in the other colour where it is worse; the number is the row less the column.",
             Axis("than", "ordered", levels),
-            Axis(self.noun, "ordered", levels),
+            Axis(SYSTEM, "ordered", levels),
             (Panel(cells),),
             shades="the row is significantly",
             shade_ticks=_make_shade_ticks(side.verdict for side in sides),
@@ -204,24 +185,25 @@ class PairChart:
         self, sides: Sequence[_Side], axis: Axis, references: dict[str, float]
     ) -> ForestPlot:
         rows = [ForestRow(side.first, side.estimate, side.note) for side in sides]
-        return ForestPlot(rows, axis, self.level, self.noun, references, self._format_signed)
+        return ForestPlot(rows, axis, self.level, SYSTEM, references, self._format_signed)
 
     def _format_signed(self, value: float) -> str:
-        return f"{'+' if value > 0 else ''}{self.format_value(value)}"
+        return f"{'+' if value > 0 else ''}{choose_format(self.board)(value)}"
 
     def _find_centre(self) -> str:
         """Return the system that is in all pairs, or else the best one."""
-        sides = [{pair.first, pair.second} for pair in self.pairs]
+        sides = [{pair.first, pair.second} for pair in self.board.pairs]
         return next((x for x in self.systems if all(x in y for y in sides)), self.systems[0])
 
     def _list_sides(self) -> list[_Side]:
         """Return each pair from both sides."""
         sides = []
-        for pair in self.pairs:
+        for pair in self.board.pairs:
             p = f"p {format_p_value(pair.p)}, adjusted {format_p_value(pair.p_adjusted)}"
             margin = f"; margin: {pair.margin_verdict}" if pair.margin_verdict else ""
-            ahead = Estimate(pair.difference, pair.low, pair.high, None)
-            behind = Estimate(-pair.difference, -pair.high, -pair.low, None)
+            gap = pair.difference
+            ahead = Estimate(gap.value, gap.low, gap.high, None)
+            behind = Estimate(-gap.value, -gap.high, -gap.low, None)
             reverse = REVERSED.get(pair.verdict, pair.verdict)
             for first, second, estimate, verdict in (
                 (pair.first, pair.second, ahead, pair.verdict),
@@ -242,7 +224,7 @@ def _make_shade_ticks(verdicts: Iterable[str]) -> tuple[tuple[float, str], ...]:
 
 def chart_rankings(boards: Mapping[str, Leaderboard]) -> list[Chart]:
     """Return the ranks of the systems under each metric, joined by lines, if there are several."""
-    ranked = {name: _list_ranked(board) for name, board in boards.items()}
+    ranked = {name: board.ranked for name, board in boards.items()}
     ranked = {name: standings for name, standings in ranked.items() if len(standings) > 1}
     if len(ranked) < 2:
         return []

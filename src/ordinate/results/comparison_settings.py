@@ -10,7 +10,6 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.interval_methods import IntervalMethod
 from ordinate.results.arguments import check_system_count
 from ordinate.settings import Level, Resamples, Seed
-from ordinate.summaries import Panel
 
 Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
@@ -48,19 +47,19 @@ class ComparisonSettings:
         return ConfidenceIntervals(self.level, self.method, self.resamples, self.seed)
 
 
-def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSettings:
+def resolve_settings(systems: Sequence[str], settings: ComparisonSettings) -> ComparisonSettings:
     """Return the options with everything that was left open, checked against the systems."""
-    count = len(panel.systems)
+    count = len(systems)
     check_system_count(count)
     pairs = list(settings.pairs)
     if not pairs and count == 2:
-        pairs = [(panel.systems[0], panel.systems[1])]
+        pairs = [(systems[0], systems[1])]
     named = [name for pair in pairs for name in pair]
     if settings.against not in {None, AGAINST_ALL, AGAINST_LEADER}:
         named.append(str(settings.against))
     for name in named:
-        if name not in panel.systems:
-            hint = suggest_names(name, list(panel.systems))
+        if name not in systems:
+            hint = suggest_names(name, list(systems))
             raise BadOption(f"There is no system {shorten(name)}.{hint}")
     if any(len(set(pair)) != 2 for pair in pairs):
         raise BadOption("A pair is two different systems.")

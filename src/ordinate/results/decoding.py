@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,9 +89,10 @@ def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
         )
     (pair,) = board.pairs
     if pair.first == DECODED:
-        gap, verdict = Estimate(pair.difference, pair.low, pair.high, None), pair.verdict
+        gap, verdict = pair.difference, pair.verdict
     else:
-        gap = Estimate(-pair.difference, -pair.high, -pair.low, None)
+        gap = pair.difference
+        gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
         verdict = MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
     return DecodingDifference(name, better, argmax, decoded, gap, pair.p, verdict)
 

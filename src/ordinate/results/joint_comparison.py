@@ -1,7 +1,7 @@
-"""Systems on one metric, compared jointly: intervals by resamples, verdicts by swaps."""
+"""Systems on one metric, compared jointly: intervals by resamples, verdicts by swaps or a law."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference import Estimate
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -21,6 +23,7 @@ from ordinate.inference.system_differences import (
     BOOTSTRAP,
     DELTA_METHOD,
     JACKKNIFE,
+    DifferenceLaw,
     SystemDifferences,
     compare_pairs,
     compute_max_t_p_values,
@@ -38,7 +41,6 @@ from ordinate.results.comparison_settings import (
     AGAINST_LEADER,
     MANY_SYSTEMS,
     ComparisonSettings,
-    Correction,
 )
 
 Array = NDArray[Any]
@@ -48,33 +50,40 @@ MOST_SWAPPED_PAIRS = MANY_SYSTEMS * (MANY_SYSTEMS - 1) // 2
 ROUNDING = 1e-12  # of a level: a p-value of exactly 0.05 is significant at 0.95
 RANDOMIZATION = "randomisation"
 CASES = "Student's t"  # how means over cases in other samples are found
+INFLUENCES, FEW_INFLUENCES = "delta", "t"  # the same of regression metrics
 RESAMPLING_NAMES = {
     BOOTSTRAP: "bootstrap",
     JACKKNIFE: "the jackknife over clusters with Student's t",
     DELTA_METHOD: "the delta method",
     CASES: "Student's t over cases",
+    INFLUENCES: "the delta method",
+    FEW_INFLUENCES: "Student's t",
 }
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
 @dataclass(frozen=True)
-class PairDifference(Serializable):
+class PairDifference:
     """First minus second: an interval that holds for all pairs of the family at once, p-values.
 
-    `verdict` says of the first: 'better', 'worse', 'inconclusive' or 'identical'; `margin_verdict`
-    says, if there is a margin, whether the two are 'equivalent', which of them is 'inferior' or
-    'non-inferior' to the other, or 'inconclusive'.
+    `verdict` says of the first: 'better', 'worse', 'inconclusive' or 'identical', and 'untested'
+    where there is no p-value; `margin_verdict` says, if there is a margin, whether the two are
+    'equivalent', which of them is 'inferior' or 'non-inferior' to the other, or 'inconclusive'.
     """
 
+    metric: str
     first: str
     second: str
-    difference: float
-    low: float
-    high: float
+    difference: Estimate
     p: float
     p_adjusted: float
     verdict: str
     margin_verdict: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The names of its systems."""
+        return f"{self.first} - {self.second}"
 
 
 @dataclass(frozen=True)
@@ -99,8 +108,11 @@ class VerdictTest(Serializable):
 class JointComparison:
     """The systems that have a value on a metric: intervals by resamples, verdicts by swaps.
 
-    `ranked` are their places in the panel, `differing` [S, S] the `unit`s that two of them differ
-    in; `resampling` says how the resamples were found, which decide what swaps cannot.
+    `ranked` are their places among all systems, `differing` [S, S] the `unit`s that two of them
+    differ in; `resampling` says how the resamples were found, which decide what swaps cannot, as
+    the `law` of differences says where it is known. Values are multiples of `scale`, so that what
+    is lost in rounding does not depend on their unit. `reason` says why there is nothing but the
+    values.
     """
 
     def __init__(
@@ -110,28 +122,32 @@ class JointComparison:
         ranked: Array,
         values: Array,
         resampled: Array,
-        differing: Array,
         settings: ComparisonSettings,
         *,
         unit: str,
         resampling: str,
+        differing: Array | None = None,
+        law: DifferenceLaw | None = None,
+        scale: float = 1.0,
+        reason: str | None = None,
     ) -> None:
         self.metric, self.names, self.ranked, self.settings = metric, names, ranked, settings
         self.unit, self.resampling = unit, resampling
+        self.law, self.scale, self.reason = law, scale, reason
         self.alpha = 1.0 - settings.level + ROUNDING
         # with d units that differ no p is below 2^(1 - d), however coins fall
-        self.least_p = np.minimum(1.0, 2.0 ** (1.0 - differing))
-        self.values, self.resampled = metric.size(values), metric.size(resampled)
+        apart = np.full((len(names),) * 2, np.inf) if differing is None else differing
+        self.least_p = np.minimum(1.0, 2.0 ** (1.0 - apart))
+        self.values, self.resampled = values, resampled
         self.sign = 1.0 if metric.direction == "maximize" else -1.0
         self.rank = rank_systems(self.sign * self.values)
         self.leader = int(np.argmin(self.rank))
-        self.shares = compute_rank_shares(self.sign * self.resampled)
         self.differences = self._compare_family()
 
     @cached_property
     def widest(self) -> Array:
         """The largest statistic of each resample over all pairs."""
-        return max_t_statistic(self.values, self.resampled)
+        return max_t_statistic(self.values, self.resampled, self.law)
 
     @property
     def has_smaller_family(self) -> bool:
@@ -159,9 +175,14 @@ class JointComparison:
     def _compare_family(self) -> SystemDifferences:
         """Return the pairs of the family; the leader was chosen from all pairs, so all count."""
         widest = self.widest if self.settings.against == AGAINST_LEADER else None
-        pairs = self._list_family_pairs()
+        return self._compare_pairs(self._list_family_pairs(), widest)
+
+    def _compare_pairs(
+        self, pairs: tuple[Array, Array], widest: Array | None = None
+    ) -> SystemDifferences:
+        level = self.settings.level
         return compare_pairs(
-            self.values, self.resampled, *pairs, self.settings.level, widest=widest
+            self.values, self.resampled, *pairs, level, widest=widest, law=self.law
         )
 
     def list_swapped_pairs(self) -> tuple[Array, Array]:
@@ -211,8 +232,8 @@ class JointComparison:
         pairs, found = self._list_all_pairs(), self.differences
         if self.settings.against == AGAINST_ALL:
             return PValues(found.p, found.adjusted)
-        if self.settings.correction != "max_t":
-            found = compare_pairs(self.values, self.resampled, *pairs, self.settings.level)
+        if self.settings.correction != "max_t" or self.law is not None:
+            found = self._compare_pairs(pairs)
             return PValues(found.p, found.adjusted)
         order = np.argsort(self.rank, kind="stable")
         own = self._fill(self._list_family_pairs(), found.p, 0.0)[pairs]
@@ -250,8 +271,10 @@ class JointComparison:
     def _adjust(self, found: PValues, pairs: tuple[Array, Array], known: Array) -> PValues:
         """Return own and adjusted p-values as [S, S], 1 for pairs that are not among these."""
         own = self._bound(found.own, pairs, known)
+        adjusted, tested = np.full(len(own), np.nan), ~np.isnan(own)
         if self.settings.correction != "max_t":
-            adjusted = CORRECTIONS.get(self.settings.correction, np.asarray)(own)
+            correct = CORRECTIONS.get(self.settings.correction, np.asarray)
+            adjusted[tested] = correct(own[tested])
         else:
             adjusted = np.maximum(own, found.adjusted) if len(own) > 1 else own
         return PValues(self._fill(pairs, own), self._fill(pairs, adjusted))
@@ -279,19 +302,20 @@ class JointComparison:
 
     def list_standings(self) -> list[dict[str, Any]]:
         """Return rank, rank interval, rank shares and compact letter display of each system."""
+        found: list[dict[str, Any]] = [{"rank": int(rank)} for rank in self.rank]
+        if self.reason is not None:
+            return found
         better = self.sign * (self.values[:, None] - self.values) > 0
         low, high = compute_rank_intervals(self.apart, better)
-        letters = self._assign_letters()
-        return [
-            {
-                "rank": int(self.rank[place]),
+        shares = compute_rank_shares(self.sign * self.resampled)
+        for place, letters in enumerate(self._assign_letters()):
+            found[place] |= {
                 "rank_low": int(low[place]),
                 "rank_high": int(high[place]),
-                "rank_shares": tuple(self.shares[place].tolist()),
-                "compact_letter_display": letters[place],
+                "rank_shares": tuple(shares[place].tolist()),
+                "compact_letter_display": letters,
             }
-            for place in range(len(self.names))
-        ]
+        return found
 
     def _assign_letters(self) -> list[str | None]:
         """Return the compact letter display, which is of all pairs: there is none of fewer."""
@@ -314,26 +338,34 @@ class JointComparison:
 
     def _build_pair(self, *row: Any) -> PairDifference:
         first, second, value, low, high, p, adjusted = (x.item() for x in row)
-        good = self.sign * value
+        value, low, high = (self.scale * x for x in (value, low, high))
         verdict = "inconclusive"
         if low == high == 0.0:
             verdict = "identical"
+        elif math.isnan(p):
+            verdict = "untested"
         elif adjusted <= self.alpha:
-            verdict = "better" if good > 0 else "worse"
+            verdict = "better" if self.sign * value > 0 else "worse"
         margin = self.settings.margins.get(self.metric.expression)
         worst, best = (low, high) if self.sign > 0 else (-high, -low)
-        within = None if margin is None else _decide_margin(worst, best, margin)
         return PairDifference(
+            metric=self.metric.expression,
             first=self.names[first],
             second=self.names[second],
-            difference=value,
-            low=low,
-            high=high,
+            difference=self._estimate_difference(value, low, high),
             p=p,
             p_adjusted=adjusted,
             verdict=verdict,
-            margin_verdict=within,
+            margin_verdict=None if margin is None else _decide_margin(worst, best, margin),
         )
+
+    def _estimate_difference(self, value: float, low: float, high: float) -> Estimate:
+        if math.isnan(low):
+            same = "every resample gives the same difference"
+            if self.law is not None:
+                same = self.reason or "it is the same for all items"
+            return make_point_estimate(value, same)
+        return Estimate(value, low, high, self.resampling)
 
     def collect_notes(self, pairs: list[PairDifference]) -> list[str]:
         """Return what has to be said about the pairs."""
@@ -344,9 +376,37 @@ class JointComparison:
         others = [pair for pair in pairs if pair not in left_out]
         return [
             *self._note_few_swaps(),
-            *_note_disagreements(self.metric, others, self.settings.correction, self.resampling),
+            *self._note_disagreements(others),
             *self._note_few_units(few),
         ]
+
+    def _note_disagreements(self, pairs: Sequence[PairDifference]) -> list[str]:
+        """Say why an interval excludes 0 where the verdict is inconclusive, or the reverse."""
+        correction = self.settings.correction
+        more = f"the correction {correction} asks for more than the interval, which is by max-T."
+        less = f"the correction {correction} asks for less than the interval, which is by max-T."
+        if correction in {"max_t", "none"}:
+            more = f"intervals by {RESAMPLING_NAMES[self.resampling]} are approximate, and too "
+            more += "narrow with few clusters or rare levels; swapping the predictions of the two "
+            more += "systems gives such differences by chance too often."
+        if correction == "max_t" and self.law is None:
+            less = "the test assumes no difference, which leaves less noise than the interval "
+            less += "allows for, and it steps down."
+        elif correction == "max_t":
+            less = "the test steps down, and the interval does not."
+        unsure, decided = [], []
+        for pair in pairs:
+            low, high = pair.difference.low, pair.difference.high
+            if (low > 0 or high < 0) and pair.verdict == "inconclusive":
+                unsure.append(pair.name)
+            if low <= 0 <= high and pair.verdict in {"better", "worse"}:
+                decided.append(pair.name)
+        where = f"On {self.metric.expression} the interval of"
+        found = (
+            (unsure, f"excludes 0, but the verdict is inconclusive: {more}"),
+            (decided, f"includes 0, but the verdict is significant: {less}"),
+        )
+        return [f"{where} {name_systems(names, 'pairs')} {what}" for names, what in found if names]
 
     def select_undecidable(self, pairs: list[PairDifference]) -> list[PairDifference]:
         """Return the pairs that differ in so few units that no p-value can reach the level."""
@@ -362,14 +422,14 @@ class JointComparison:
         if not pairs:
             return []
         needed = 1 + math.floor(1.0 - math.log2(self.alpha))
-        named = name_systems([name_pair(pair) for pair in pairs], "pairs")
+        named = name_systems([pair.name for pair in pairs], "pairs")
         note = f"Too few {self.unit} differ for a verdict on {named}: with fewer than {needed} "
         note += f"no swap of predictions reaches p = {1 - self.settings.level:.2g}. "
         return [note + "The intervals are all that can be said."]
 
     def _note_few_swaps(self) -> list[str]:
         pairs = self._list_family_pairs() if self.has_smaller_family else self._list_all_pairs()
-        tests = len(pairs[0])
+        tests = 0 if self.law is not None else len(pairs[0])
         if self.test.resamples is None or self.settings.correction not in CORRECTIONS or not tests:
             return []
         least = 1.0 / (self.test.resamples + 1.0)
@@ -379,39 +439,6 @@ class JointComparison:
         few += f"correction {self.settings.correction} for {tests:,} pairs may never reject: "
         needed = f"{math.ceil(tests / (1.0 - self.settings.level)):,} resamples"
         return [f"{few}take {'max_t' if self.test.has_swaps else needed}."]
-
-
-def _note_disagreements(
-    metric: Metric, pairs: list[PairDifference], correction: Correction, resampling: str
-) -> list[str]:
-    """Say why an interval excludes 0 where the verdict is inconclusive, or the other way round."""
-    more = f"the correction {correction} asks for more than the interval, which is by max-T."
-    less = f"the correction {correction} asks for less than the interval, which is by max-T."
-    if correction in {"max_t", "none"}:
-        more = f"intervals by {RESAMPLING_NAMES[resampling]} are approximate, and too narrow with "
-        more += "few clusters or rare levels; swapping the predictions of the two systems gives "
-        more += "such differences by chance too often."
-    if correction == "max_t":
-        less = "the test assumes no difference, which leaves less noise than the interval allows "
-        less += "for, and it steps down."
-    excluded = [pair for pair in pairs if pair.low > 0 or pair.high < 0]
-    unsure = [name_pair(pair) for pair in excluded if pair.verdict == "inconclusive"]
-    included = [pair for pair in pairs if pair.low <= 0 <= pair.high]
-    decided = [name_pair(pair) for pair in included if pair.verdict in {"better", "worse"}]
-    notes = []
-    where = f"On {metric.expression} the interval of"
-    if unsure:
-        named = name_systems(unsure, "pairs")
-        notes.append(f"{where} {named} excludes 0, but the verdict is inconclusive: {more}")
-    if decided:
-        named = name_systems(decided, "pairs")
-        notes.append(f"{where} {named} includes 0, but the verdict is significant: {less}")
-    return notes
-
-
-def name_pair(pair: PairDifference) -> str:
-    """Return a pair by the names of its systems."""
-    return f"{pair.first} - {pair.second}"
 
 
 def _decide_margin(worst: float, best: float, margin: float) -> str:

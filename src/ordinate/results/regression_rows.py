@@ -1,4 +1,4 @@
-"""Rows of files that were summed up, one by one: for residuals, comparisons and resamples."""
+"""Rows of files that were summed up, one by one: for residuals and resamples."""
 
 import math
 from collections.abc import Sequence
@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadValues, shorten
 from ordinate.readers.columns import ItemColumns
 from ordinate.readers.file_formats import Watch
 from ordinate.readers.item_columns import ItemTable, read_columns
 from ordinate.readers.regression import RegressionData
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.tabulation import ROWS_SHOWN, make_missing_labels_error
 
 
 @dataclass(frozen=True)
@@ -60,40 +58,15 @@ class RegressionRows:
     def _select_items(self, mask: Any) -> "RegressionRows":
         return replace(self, table=self.table.select_rows(mask))
 
-    def denormalize_items(
-        self, training: Normalization, rivals: tuple[str, ...]
-    ) -> "RegressionRows":
+    def denormalize_items(self, training: Normalization) -> "RegressionRows":
         """Return the items in the unit of the targets."""
         columns = self.table.columns
-        own = {self.target, self.predicted, *(name for name in rivals if name in columns)}
         denormalized = {
             name: training.denormalize(columns[name])
-            for name in own
+            for name in {self.target, self.predicted}
             if not isinstance(columns[name], list)
         }
         return replace(self, table=replace(self.table, columns=columns | denormalized))
-
-    def select_predicted(self, rivals: tuple[str, ...], missing: str) -> "RegressionRows":
-        """Return the items that all rivals predict."""
-        mask, places = np.ones(len(self.table), bool), self.table.places
-        for name in rivals:
-            column = self.table[name]
-            cells = _convert_to_numbers(column)
-            empty = np.isnan(cells)
-            if isinstance(column, list):
-                empty = np.array([cell is None for cell in column], bool)
-            strange = np.flatnonzero(~np.isfinite(cells) & ~empty)
-            if len(strange):
-                raise BadValues(
-                    f"The prediction ({places[strange[0]]} of column {name!r}) is "
-                    f"{shorten(column[strange[0]])}, which is no finite number."
-                )
-            if empty.any() and missing != "drop":
-                shown = [places[k] for k in np.flatnonzero(empty)[:ROWS_SHOWN]]
-                title = f"predictions in column {name!r}"
-                raise make_missing_labels_error(int(empty.sum()), len(empty), title, shown)
-            mask &= ~empty
-        return self._select_items(mask)
 
 
 def read_regression_rows(

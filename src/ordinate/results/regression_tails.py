@@ -227,13 +227,13 @@ def _order_sizes(moments: Moments) -> tuple[Floats, Floats]:
 
 
 def make_model_tails_grid(tails: Mapping[str, ErrorTails]) -> Grid:
-    """Return the figures of several models, one model a row."""
+    """Return the figures of several models, one system a row."""
     rows: list[tuple[Cell, ...]] = [
         (model, *(_format_figure(found, name) for name in SHORT_TITLES))
         for model, found in tails.items()
     ]
     title = "Large errors: squared error in the worst, and what is left"
-    return Grid(title, ("model", *SHORT_TITLES.values()), tuple(rows))
+    return Grid(title, ("system", *SHORT_TITLES.values()), tuple(rows))
 
 
 def _format_figure(tails: ErrorTails, name: str) -> Cell:

@@ -23,7 +23,7 @@ from ordinate.results.arguments import (
 from ordinate.results.base import SCHEMA, Origin, Result, align_columns, to_json_label
 from ordinate.results.comparison import Comparison
 from ordinate.results.comparison_settings import AGAINST_ALL, ComparisonSettings
-from ordinate.results.leaderboard import Leaderboard, LeaderboardBuilder
+from ordinate.results.leaderboard import Leaderboard, PanelLeaderboardBuilder
 from ordinate.scale import Scale
 from ordinate.summaries.tabulation import MissingPolicy
 from ordinate.tuning.classify.external_systems import PredictionColumns, read_external_systems
@@ -88,7 +88,7 @@ class DatasetRanking:
             )
         else:
             alone = replace(settings, against=AGAINST_ALL)
-            boards = LeaderboardBuilder(panel, [metric], alone, progress).all()
+            boards = PanelLeaderboardBuilder(panel, [metric], alone, progress).all()
             comparison = Comparison(panel, boards, (), alone, origin)
         intervals = settings.intervals
         kappas = {name: test_set.estimate_kappa(name, intervals) for name in panel.systems}

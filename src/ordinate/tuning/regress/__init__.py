@@ -1,6 +1,5 @@
 """The regression task: table, splits, tuning, blends, prediction intervals, analysis."""
 
-from ordinate.tuning.regress.search_comparison import compare_searches
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import Split, split_by_group, split_by_shift, split_table
 from ordinate.tuning.regress.table import Table, make_table, read_table
@@ -18,7 +17,6 @@ __all__ = [
     "Split",
     "Table",
     "TuningResult",
-    "compare_searches",
     "load_regression_model",
     "make_table",
     "predict_regression",

@@ -14,9 +14,10 @@ from ordinate.metrics import find_metric
 from ordinate.render.estimates import format_with_unit
 from ordinate.render.reserved_paths import MODELS
 from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.regression_comparison import ModelItems, compare_models
 from ordinate.results.regression_scores import RegressionScores
 from ordinate.results.regression_sources import evaluate_regression
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.regression import Moments
 from ordinate.tuning.experiment.safe_files import compute_digest, resolve_inside
@@ -344,8 +345,10 @@ class RegressionTask(Task):
         if self.settings.blend == "always" or one.value >= blend.value:
             return False
         columns = {"one": one.outputs.predictions, BLEND: blend.outputs.predictions}
-        found = compare_regression(self.targets, columns, ["rmse", "mae"], groups=self.groups)
-        return all(each.first == "one" and each.verdict == "better" for each in found.differences)
+        groups = None if self.groups is None else factorize_column(self.groups)
+        found = compare_models(ModelItems(self.targets, columns, groups=groups), ["rmse", "mae"])
+        pairs = [pair for board in found.leaderboards.values() for pair in board.pairs]
+        return all(pair.first == "one" and pair.verdict == "better" for pair in pairs)
 
     def predict_new(self, selected: Selected, new: Rows) -> Floats:
         """Fit what was selected on all known rows, and return its predictions for other ones."""
@@ -475,7 +478,9 @@ class RegressionTask(Task):
         )
         comparison = None
         if len(columns) > 1 and len(rows) > 1:
-            comparison = compare_regression(targets, columns, unit=self.unit, groups=groups)
+            clusters = None if groups is None else factorize_column(groups)
+            models = ModelItems(targets, columns, groups=clusters)
+            comparison = compare_models(models, unit=self.unit)
         return HeldOutResult(
             name=name,
             description=split.name,

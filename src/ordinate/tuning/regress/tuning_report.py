@@ -192,10 +192,10 @@ class RegressionReport(TaskReport):
             rows: tuple[tuple[Cell, ...], ...] = tuple(
                 (
                     titles[name],
-                    *(format_estimate(found[metric]) for metric in ("rmse", "mae", "r2")),
+                    *map(format_estimate, test.comparison.list_estimates(name)),
                     "winner" if name == result.winner.name else None,
                 )
-                for name, found in test.comparison.models.items()
+                for name in test.comparison.systems
             )
             head = format_interval_head(0.95)
             title = f"{test.name.capitalize()}: all finalists, once chosen, with {head}"
@@ -218,7 +218,8 @@ class RegressionReport(TaskReport):
         """Return the RMSE of all finalists on a test."""
         if test.comparison is None:
             return super().list_test_estimates(result, test)
-        return {name: found["rmse"] for name, found in test.comparison.models.items()}
+        board = test.comparison.leaderboards["rmse"]
+        return {name: board.get_standing(name).estimate for name in test.comparison.systems}
 
     def evaluate_test(
         self, result: "TuningResult", test: HeldOutResult
