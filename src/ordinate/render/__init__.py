@@ -2,17 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from ordinate.render import text
-from ordinate.render.document import Block, Document, Grid
-
-if TYPE_CHECKING:
-    from ordinate.render.charts import Chart
-
-StoreText = Callable[[str], str]  # puts a text into a file beside the report, and names it
+from ordinate.render.document import Block, Document, Grid, Renderable, StoreText
 
 __all__ = [
     "FORMATS_BY_SUFFIX",
@@ -21,31 +16,10 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
+    "StoreText",
     "find_terminal_width",
     "render",
 ]
-
-
-class Renderable(Protocol):
-    """What a renderer may ask of a result."""
-
-    def document(self) -> Document:
-        """Return the report for people."""
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each number."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, nan as None."""
-
-    def make_charts(self) -> "Iterable[Chart]":
-        """Return the views, made as they are asked for."""
-
-    def list_charts(self) -> "list[Chart]":
-        """Return the views."""
-
-    def describe_provenance(self, store: StoreText | None = None) -> dict[str, Any]:
-        """Return what made the report, and what it is made of."""
 
 
 def _render_json(result: Renderable, store: StoreText | None = None) -> str:

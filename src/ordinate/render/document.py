@@ -1,11 +1,14 @@
 """A document: what a report says and in which order, before anybody decides how to write it."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ordinate.errors import replace_control_characters
+
+if TYPE_CHECKING:
+    from ordinate.render.charts import Chart
 
 Cell = str | int | float | None
 UNDEFINED = "undefined"
@@ -130,6 +133,31 @@ class Document:
 
 
 Block: TypeAlias = str | Grid | Variants | Document
+
+
+StoreText = Callable[[str], str]  # puts a text into a file beside the report, and names it
+
+
+class Renderable(Protocol):
+    """What a renderer may ask of a result."""
+
+    def document(self) -> Document:
+        """Return the report for people."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each number."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, nan as None."""
+
+    def make_charts(self) -> "Iterable[Chart]":
+        """Return the views, made as they are asked for."""
+
+    def list_charts(self) -> "list[Chart]":
+        """Return the views."""
+
+    def describe_provenance(self, store: StoreText | None = None) -> dict[str, Any]:
+        """Return what made the report, and what it is made of."""
 
 
 def format_cell(cell: Cell, digits: int = 3) -> str:

@@ -12,16 +12,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ordinate.render import svg
 from ordinate.render.charts import Chart
-from ordinate.render.document import NOTES_TITLE, Document, Grid, Variants, format_grid_rows
+from ordinate.render.document import (
+    NOTES_TITLE,
+    Document,
+    Grid,
+    Renderable,
+    StoreText,
+    Variants,
+    format_grid_rows,
+)
 from ordinate.render.packed_text import pack_text
 from ordinate.render.svg import escape_text
-
-if TYPE_CHECKING:
-    from ordinate.render import Renderable, StoreText
 
 MOST_DRAWINGS = 2  # of a piece: those that answer first
 LARGEST_PIECE = 200_000  # letters of a piece, without its style sheet
@@ -39,7 +44,7 @@ NONE_TEXT = {"metric": "Undefined by this metric."}
 # --- pages ---------------------------------------------------------------------------------------
 
 
-def render_page(result: "Renderable", store: "StoreText | None" = None) -> str:
+def render_page(result: Renderable, store: "StoreText | None" = None) -> str:
     """Return a report as a page: verdict, charts, tables, notes."""
     document, charts = result.document(), result.list_charts()
     choices = _list_choices(document, charts)
@@ -210,7 +215,7 @@ def _render_block(block: str | Grid) -> str:
 # --- data ----------------------------------------------------------------------------------------
 
 
-def _render_summary(result: "Renderable") -> str:
+def _render_summary(result: Renderable) -> str:
     """Return the report as JSON, unless it is too large for a page."""
     element = _render_data("ordinate-summary", result.to_dict())
     return "" if len(element) > LARGEST_SUMMARY else element
