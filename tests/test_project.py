@@ -23,7 +23,7 @@ from ordinate.cli import evaluate, evaluate_regression
 from ordinate.cli.main import build_parser
 from ordinate.examples import locate_example
 from ordinate.inference.interval_methods import IntervalMethod
-from ordinate.results import comparison_report, interval_methods_text, regression
+from ordinate.results import comparison_report, regression, report_parts
 from ordinate.results.comparison_settings import Correction
 
 FITS = re.compile("<!-- output of: .*ordinate tune(-regression)? ")
@@ -215,7 +215,7 @@ def get_choices(command: str, flag: str) -> list[str]:
 
 def test_what_can_be_asked_for_is_listed_the_same_everywhere():
     of_labels, of_regression = set(evaluate.METHODS), set(evaluate_regression.METHODS)
-    assert of_labels == set(interval_methods_text.METHOD_NAMES)
+    assert of_labels == set(report_parts.METHOD_NAMES)
     assert of_labels | of_regression == set(get_args(IntervalMethod))
     assert of_regression <= set(regression.METHOD_NAMES)
     assert (

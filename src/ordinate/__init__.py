@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ordinate.results.case_averages import CaseAverages
     from ordinate.results.case_scales import evaluate_cases
     from ordinate.results.comparison import Comparison, compare
-    from ordinate.results.evaluation import evaluate_sql
+    from ordinate.results.label_evaluation import evaluate_sql
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import RegressionEvaluation
     from ordinate.results.regression_sources import evaluate_regression, regression_report
@@ -77,7 +77,7 @@ _HOMES = {
     "compare": "ordinate.results.comparison",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
-    "evaluate_sql": "ordinate.results.evaluation",
+    "evaluate_sql": "ordinate.results.label_evaluation",
     "evaluate_regression": "ordinate.results.regression_sources",
     "list_metrics": "ordinate.metrics",
     "metric": "ordinate.metrics",

@@ -4,7 +4,7 @@ from panels import labels, sampled
 from strategies import scale_of
 
 from ordinate.inference import ConfidenceIntervals
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 
 SIZE, N = 4, 300
 SCALE = scale_of(SIZE)

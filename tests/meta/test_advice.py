@@ -19,7 +19,7 @@ from ordinate.meta.advice import (
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.metrics.known_properties import find_properties
 from ordinate.metrics.references import REFERENCES
-from ordinate.results.interval_methods_text import METHOD_NAMES
+from ordinate.results.report_parts import METHOD_NAMES
 from ordinate.settings import list_settings
 
 VALUES = {one.name: one.choices or (True, False) for one in list_settings(ordinate.advise)}

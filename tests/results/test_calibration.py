@@ -19,7 +19,7 @@ from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.render import RENDERERS, render
 from ordinate.results.calibration import DEFAULT_METRICS, NOT_CLUSTERED_NOTE, Calibration
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.results.text_reports import calibration_report
 from ordinate.scale import Scale
 from ordinate.summaries import reliability

@@ -15,7 +15,7 @@ from ordinate.metrics import find_metric
 from ordinate.render import render
 from ordinate.results.case_averages import CaseAverages
 from ordinate.results.case_scales import evaluate_cases
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.summaries import ConfusionMatrix
 
 TOPICS = [f"t{k}" for k in np.random.default_rng(8).integers(0, 15, N)]

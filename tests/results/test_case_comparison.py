@@ -14,7 +14,7 @@ from ordinate.errors import BadOption
 from ordinate.metrics import find_metric
 from ordinate.render import render
 from ordinate.results.comparison import compare
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 
 SIZE, N = 4, 240
 SCALE = scale_of(SIZE)

@@ -11,7 +11,7 @@ from ordinate.inference import ConfidenceIntervals, system_differences
 from ordinate.metrics import find_metric
 from ordinate.results.arguments import DEFAULT_METRICS
 from ordinate.results.comparison import compare
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.summaries.regression import Moments
 
 # --- each system is what it is alone --------------------------------------------------------------

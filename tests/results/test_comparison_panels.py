@@ -24,7 +24,7 @@ from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results import leaderboard
 from ordinate.results.comparison import compare
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 
 # --- what has no value ----------------------------------------------------------------------------
 

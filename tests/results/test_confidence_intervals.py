@@ -32,7 +32,8 @@ from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.arguments import DEFAULT_METRICS
-from ordinate.results.evaluation import Evaluation, evaluate
+from ordinate.results.evaluation import Evaluation
+from ordinate.results.label_evaluation import evaluate
 from ordinate.summaries import ConfusionMatrix
 
 # --- the whole ------------------------------------------------------------------------------------

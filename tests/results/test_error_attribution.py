@@ -15,7 +15,7 @@ from ordinate.errors import NotApplicable
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.error_attribution import ErrorCost, attribute_errors
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.summaries import ConfusionMatrix
 
 UNANSWERED = ("cem_ord", "mae", "accuracy", "macro_mae", "bias", "macro_accuracy", "f1_macro")

@@ -17,7 +17,7 @@ from strategies import scale_of
 from ordinate.errors import BadOption, NotApplicable, OrdinateError, UnequalLengths
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.results.sample_size import (
     SampleSizePlan,
     SampleSizeSettings,

@@ -26,7 +26,7 @@ from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.subgroup_differences import NOT_COUNTED, UNDEFINED
 from ordinate.metrics import find_metric
 from ordinate.render import text
-from ordinate.results.evaluation import evaluate
+from ordinate.results.label_evaluation import evaluate
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.summaries import ConfusionMatrix
 

@@ -28,8 +28,8 @@ from ordinate.render.estimates import join_names
 from ordinate.render.tables import NAME, Column, Kind, Table
 from ordinate.results.arguments import ScaleDeclaration
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result
-from ordinate.results.interval_methods_text import METHOD_NAMES
 from ordinate.results.provenance import VERSION
+from ordinate.results.report_parts import METHOD_NAMES
 from ordinate.scale import Scale
 from ordinate.settings import Setting, format_flag, list_settings
 

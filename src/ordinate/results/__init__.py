@@ -7,7 +7,8 @@ from ordinate.results.arguments import (
     split_metrics_by_summary,
 )
 from ordinate.results.base import Origin, Result
-from ordinate.results.evaluation import Evaluation, evaluate, score
+from ordinate.results.evaluation import Evaluation
+from ordinate.results.label_evaluation import evaluate, score
 
 __all__ = [
     "DEFAULT_METRICS",

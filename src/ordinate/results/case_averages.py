@@ -1,26 +1,36 @@
 """Averages over cases: each metric's mean over topics, prompts or writers, and each case."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
 from ordinate.inference.case_averages import (
+    FEW_ITEMS,
+    FIXED_METHOD,
+    SAMPLED_METHOD,
     CaseAverage,
     CaseValues,
     average_cases,
     find_worst_cases,
     measure_cases,
 )
+from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.metrics import Metric
 from ordinate.render import Document
-from ordinate.render.tables import to_plain
+from ordinate.render.charts import Axis, Chart
+from ordinate.render.document import format_cell, format_interval
+from ordinate.render.estimates import format_count, format_headline, join_names
+from ordinate.render.forest_plots import ForestPlot, ForestRow
+from ordinate.render.tables import NAME, TEXT, Column, Estimates, Table, to_plain
 from ordinate.results.base import (
+    BETTER_VALUES,
     SCHEMA,
     Origin,
     Record,
@@ -29,12 +39,8 @@ from ordinate.results.base import (
     record_call,
     to_json_label,
 )
-from ordinate.results.case_averages_text import describe_case_averages
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
-
-if TYPE_CHECKING:
-    from ordinate.render.charts import Chart
 
 Array = NDArray[Any]
 CASES_ARE_CLUSTERS = (
@@ -46,6 +52,28 @@ UNNAMED_CASES = (
     "own scale (--scale-by)."
 )
 MOST_WORST = 5  # cases whose own intervals are computed
+MOST_NAMED = 5  # cases in a sentence
+METHOD_SENTENCES = {
+    SAMPLED_METHOD: "Intervals of means over cases take the cases as the sample (Student's t); the "
+    "noise of their items is in them already.",
+    FIXED_METHOD: "Intervals of means over cases are about these very cases, and take their items "
+    "as the sample (jackknife within each case, Student's t, on a scale without bounds).",
+}
+SPREAD_NOTE = (
+    "SD is the standard deviation over cases, SD less noise what is left of it without the noise "
+    "of few items in each case."
+)
+POOLED_NOTE = (
+    "In a mean over cases each case counts the same; the pooled value weighs items, and its "
+    "clusters are the cases. Where a metric is biased in small tables, its mean depends on how "
+    "many items the cases have."
+)
+OWN_SCALES_NOTE = (
+    "Each case is evaluated on its own scale, so there is no pooled value. The mean is the plain "
+    "one; the Fisher-z mean of kappas or correlations is another number."
+)
+CASE, MEAN = "case", "mean over cases"
+VALUE = Estimates(lambda x: x, lambda found: format_interval(found.low, found.high) or "none")
 
 
 class Cases(NamedTuple):
@@ -120,6 +148,14 @@ class CaseScore:
             "cases_with_standard_error": int((~np.isnan(self.standard_errors)).sum()),
             "undefined": self.found.reason,
         }
+
+    def estimate_case(self, place: int, level: float | None) -> Estimate:
+        """Return the value of a case with the interval of its standard error."""
+        value, error = float(self.values[place]), float(self.standard_errors[place])
+        if level is None:
+            return Estimate(value, np.nan, np.nan, None)
+        bounds = compute_bounded_interval(value, error, self.metric.bounds, normal_quantile(level))
+        return Estimate(value, *bounds, "delta")
 
     def describe_case(self, place: int) -> Record:
         """Return the metric in one case, as plain values."""
@@ -215,40 +251,227 @@ class CaseAverages(Result):
             "metrics": {name: score.describe_case(place) for name, score in self.metrics.items()},
         }
 
-    def make_charts(self) -> "Iterable[Chart]":
-        """Return each case with its interval, beside the mean over all."""
-        from ordinate.results.case_averages_charts import chart_cases  # noqa: PLC0415 - start-up: a pipe shows none
+    def tables(self) -> Iterator[Table]:
+        """Return the means, and every case."""
+        yield self._tabulate_means()
+        yield self._tabulate_cases()
 
-        return chart_cases(self)
+    def _tabulate_means(self, pooled: Mapping[str, float] | None = None) -> Table:
+        """Return the mean of each metric, beside its pooled value where there is one."""
+        columns = (
+            Column("metric", kind=NAME, get=lambda x: x.metric.expression),
+            Column(
+                *("better", None, NAME, lambda x: BETTER_VALUES[x.metric.direction]),
+                stored=False,
+                optional=True,
+            ),
+            Column("value", "mean", VALUE, lambda x: x.estimate),
+            Column(
+                *("pooled", None, TEXT, lambda x: (pooled or {})[x.metric.expression]),
+                shown=pooled is not None,
+                stored=False,
+            ),
+            Column("spread", "SD", get=lambda x: x.average.spread),
+            Column(
+                "spread_without_item_noise", "SD less noise", get=lambda x: x.average.true_spread
+            ),
+            Column("undefined", get=lambda x: x.found.reason, shown=False),
+            Column("cases", get=lambda x: x.average.cases),
+            Column("n", get=lambda _: to_plain(self.items.sum()), shown=False),
+        )
+        title = f"Mean over {self._count_cases()}"
+        return Table("metrics", title, columns, list(self.metrics.values()), self._level)
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric: its mean over cases."""
-        spreads = ("spread", "spread_without_item_noise")
-        keys = ("value", "low", "high", "method", "note", *spreads, "undefined")
-        return [
-            {"metric": name}
-            | {key: plain[key] for key in keys}
-            | {"cases": plain["cases_with_value"], "n": to_plain(self.items.sum())}
-            for name, score in self.metrics.items()
-            for plain in [score.to_dict()]
-        ]
-
-    def list_cases(self) -> list[Record]:
-        """Return one flat record for each case and metric."""
-        return [
+    def _tabulate_cases(self) -> Table:
+        """Return every metric in every case, for programs."""
+        keys = ("value", "undefined", "standard_error", "low", "high", "method")
+        records = [
             {"case": self.shown_names[place], "n": to_plain(self.items[place]), "metric": name}
             | score.describe_case(place)
             for place in range(len(self.names))
             for name, score in self.metrics.items()
         ]
+        return Table("cases", "", [Column(x) for x in ("case", "n", "metric", *keys)], records)
 
-    def list_tables(self) -> dict[str, list[Record]]:
-        """Return the means, and every case."""
-        return {"metrics": self.rows(), "cases": self.list_cases()}
+    def _tabulate_worst(self, name: str, score: CaseScore) -> Table:
+        """Return the worst cases by a metric, each with an interval of its own."""
+        scales = self.scales
+        columns = (
+            Column("case", kind=NAME, get=lambda k: self.shown_names[k]),
+            *(
+                ()
+                if scales is None
+                else (Column("scale", None, NAME, lambda k: _shorten(scales[k])),)
+            ),
+            Column("items", get=lambda k: self.items[k].item()),
+            Column("value", name, VALUE, lambda k: score.worst[k]),
+        )
+        title = f"Worst cases by {name}; JSON has all"
+        return Table("worst_cases", title, columns, list(score.worst), self._level)
 
-    def document(self) -> Document:
-        """Return the report for people."""
-        return describe_case_averages(self)
+    @property
+    def _level(self) -> float | None:
+        return None if self.interval is None else self.interval.level
+
+    # --- for people --------------------------------------------------------------------------
+
+    def document(self, pooled: Mapping[str, float] | None = None) -> Document:
+        """Return the report: the mean over cases of each metric, the worst cases, those without.
+
+        As a part of another report, it stands beside the `pooled` values.
+        """
+        name, score = next(iter(self.metrics.items()))
+        worst = self._tabulate_worst(name, score).grids()
+        return Document(
+            self._write_title(),
+            (
+                *self._tabulate_means(pooled).grids(),
+                *self._describe_cases_without_value(),
+                *(worst if self.interval is not None and len(score.worst) > 1 else ()),
+            ),
+            verdict=self._state_mean(name, score, pooled),
+            notes=(*self._describe_method(pooled), *self._describe_source(pooled)),
+        )
+
+    def _write_title(self) -> str:
+        scales = "" if self.scales is None else f" on {len(set(self.scales))} scales"
+        return f"{format_count(self.items.sum())} in {self._count_cases()}{scales}"
+
+    def _count_cases(self) -> str:
+        column = "" if self.column is None else f" of {self.column}"
+        return f"{format_count(len(self.names), 'case')}{column}"
+
+    def _state_mean(self, name: str, score: CaseScore, pooled: Mapping[str, float] | None) -> str:
+        """Say what the mean of a metric is, and the pooled value, and which case is worst."""
+        subject = f"Mean over {self._count_cases()}"
+        if not score.average.cases:
+            return f"{subject}: {name} has no value in any case: {score.found.reason}."
+        found = score.estimate
+        bounds = format_interval(found.low, found.high)
+        value = format_headline(format_cell(found.value), bounds, self._level)
+        beside = "" if pooled is None else f"; pooled {format_cell(pooled[name])}"
+        worst = next(iter(score.worst), None)
+        last = ""
+        if worst is not None and score.average.cases > 1:
+            at = format_cell(float(score.values[worst]))
+            last = f" The worst case is {self.shown_names[worst]} ({at})."
+        return f"{subject}: {name} {value}{beside}.{last}"
+
+    def _describe_cases_without_value(self) -> list[str]:
+        """Say in which cases metrics have no value, and why; those of the same cases together."""
+        by_cases: dict[tuple[str | None, tuple[int, ...]], list[str]] = {}
+        for name, score in self.metrics.items():
+            places = tuple(score.cases_without_value.tolist())
+            if places:
+                by_cases.setdefault((score.found.reason, places), []).append(name)
+        lines = []
+        for (reason, places), names in by_cases.items():
+            listed = join_names([self.shown_names[k] for k in places], MOST_NAMED)
+            verb = "has" if len(names) == 1 else "have"
+            lines.append(
+                f"{join_names(names)} {verb} no value in {len(places):,} of "
+                f"{format_count(len(self.names), 'case')}, which the mean leaves out ({reason}): "
+                f"{listed}."
+            )
+        return [" ".join(lines)]
+
+    def _describe_method(self, pooled: Mapping[str, float] | None) -> list[str]:
+        """Say what the means are, and how their intervals were found."""
+        notes = [OWN_SCALES_NOTE, *self._warn_of_steps()] if self.scales is not None else []
+        notes += [] if pooled is None else [POOLED_NOTE]
+        if self.interval is not None:
+            notes.append(METHOD_SENTENCES[FIXED_METHOD if self.fixed else SAMPLED_METHOD])
+            if not self.fixed and len(self.names) < VERY_FEW_CLUSTERS:
+                notes.append(f"{self._count_cases()} are few: the intervals of means are rough.")
+            notes += self._warn_of_few_items()
+            notes += [
+                f"No interval for the mean of {name} over cases: {score.estimate.note}."
+                for name, score in self.metrics.items()
+                if score.estimate.method is None and score.average.cases
+            ]
+        return [*notes, SPREAD_NOTE, *self._warn_of_small_cases()]
+
+    def _warn_of_few_items(self) -> list[str]:
+        """Say how many fixed cases have few items, whose noise is all that the intervals know."""
+        sizes = next(iter(self.metrics.values())).found.sizes
+        few = 0 if sizes is None or not self.fixed else int((sizes < FEW_ITEMS).sum())
+        if not few:
+            return []
+        verb = "has" if few == 1 else "have"
+        note = f"{few:,} of {format_count(len(self.names), 'case')} {verb} fewer than {FEW_ITEMS} "
+        note += "items: the intervals of means are rough, and those of metrics that are biased in "
+        note += (
+            "small tables (kappas, averages over levels) miss the value of larger cases more often."
+        )
+        return [note]
+
+    def _warn_of_small_cases(self) -> list[str]:
+        """Say which metrics have no standard error in some cases: their noise is a guess."""
+        lacking = [
+            f"{name} ({unknown:,} of {score.average.cases:,})"
+            for name, score in self.metrics.items()
+            if (unknown := score.average.cases - int((~np.isnan(score.standard_errors)).sum()))
+        ]
+        if not lacking:
+            return []
+        note = (
+            f"Cases too small for a standard error of their own: {join_names(lacking)}. Up to half "
+        )
+        note += (
+            "of the cases may be such, and are taken for as noisy, item by item, as the others; "
+        )
+        return [f"{note}otherwise SD less noise is undefined."]
+
+    def _warn_of_steps(self) -> list[str]:
+        """Say which means add steps of different scales."""
+        if len({scale.span for scale in self.scales or ()}) < 2:
+            return []
+        steps = [n for n, s in self.metrics.items() if math.isinf(max(map(abs, s.metric.bounds)))]
+        if not steps:
+            return []
+        names = join_names(steps)
+        return [f"{names}: in steps of each scale, so cases of long scales dominate the mean."]
+
+    def _describe_source(self, pooled: Mapping[str, float] | None) -> list[str]:
+        if pooled is not None:  # the report that this is a section of says it
+            return []
+        origin = self.origin
+        return [
+            *origin.describe_join("gold levels"),
+            f"{origin.name_files()}Gold: {origin.gold}. Predicted: {origin.predicted}.",
+            *origin.notes,
+        ]
+
+    def make_charts(self) -> Iterator[Chart]:
+        """Yield for each metric the mean over cases, and every case, worst first."""
+        for name, score in self.metrics.items():
+            axis = Axis(f"{name}, {BETTER_VALUES[score.metric.direction]} is better")
+            rows = [self._make_mean_row(score), *self._make_case_rows(score)]
+            plot = ForestPlot(rows, axis, self._level, self.column or CASE)
+            if plot.shown:
+                about = (
+                    "The mean over cases, and the cases, worst first, each with its confidence "
+                    "interval; those of cases are by their standard errors, except the worst ones."
+                )
+                yield plot.make_chart("cases", f"Cases by {name}", about, variant=name)
+
+    def _make_mean_row(self, score: CaseScore) -> ForestRow:
+        name = MEAN
+        while name in self.shown_names:
+            name += " (all)"
+        return ForestRow(name, score.estimate, format_count(score.average.cases, "case"), MEAN)
+
+    def _make_case_rows(self, score: CaseScore) -> list[ForestRow]:
+        merits = np.asarray(score.metric.merit(score.values), float)
+        return [
+            ForestRow(
+                self.shown_names[place],
+                score.worst.get(place) or score.estimate_case(place, self._level),
+                format_count(self.items[place].item()),
+                CASE,
+            )
+            for place in np.argsort(merits, kind="stable").tolist()
+        ]
 
 
 def average_over_groups(
@@ -313,3 +536,8 @@ def _add_worst_cases(
 def _get_matrix(batches: Sequence[CaseBatch], place: int) -> ConfusionMatrix:
     batch = next(one for one in batches if place in one.places)
     return batch.matrices[int(np.flatnonzero(batch.places == place)[0])]
+
+
+def _shorten(scale: Scale) -> str:
+    names = scale.names
+    return " < ".join(names if len(names) <= MOST_NAMED else (*names[:2], "…", names[-1]))

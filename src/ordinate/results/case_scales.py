@@ -19,8 +19,7 @@ from ordinate.results.arguments import (
     select_metrics,
 )
 from ordinate.results.base import Origin
-from ordinate.results.case_averages import CaseAverages, CaseBatch, Cases
-from ordinate.results.case_averages_text import MOST_NAMED
+from ordinate.results.case_averages import MOST_NAMED, CaseAverages, CaseBatch, Cases
 from ordinate.results.label_sources import LabelSource
 from ordinate.scale import Scale
 from ordinate.scale.label_maps import LabelMap, explain_unknown_labels

@@ -58,7 +58,7 @@ from ordinate.results.given_columns import (
     refuse_strange_table,
     take_columns,
 )
-from ordinate.results.interval_methods_text import describe_interval_methods
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.joint_comparison import CASES, JointComparison
 from ordinate.results.leaderboard import (
     Leaderboard,

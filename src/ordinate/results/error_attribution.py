@@ -10,7 +10,7 @@ from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
 from ordinate.render.tables import to_plain
 from ordinate.results.base import Record, to_json_label
-from ordinate.results.baselines import BLOCK_SIZE
+from ordinate.results.metric_scores import BLOCK_SIZE
 from ordinate.summaries import ConfusionMatrix
 
 

@@ -1,13 +1,11 @@
 """An evaluation in charts: metrics beside what they must beat, the confusion matrix, levels."""
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ordinate.inference import Estimate
-from ordinate.inference.estimates import make_point_estimate
 from ordinate.render.charts import Axis, Bar, Cell, Chart, Panel, Point
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import (
@@ -17,67 +15,46 @@ from ordinate.render.estimates import (
     format_weight,
 )
 from ordinate.render.forest_plots import ForestPlot, ForestRow
+from ordinate.results.base import Record
 from ordinate.results.error_attribution import attribute_errors
+from ordinate.results.metric_scores import Score
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
-
-if TYPE_CHECKING:
-    from ordinate.results.evaluation import Evaluation
+from ordinate.summaries import ConfusionMatrix
 
 MOST_LEVELS = 60  # of a scale whose cells can be seen
 RATER, CONSTANT, CHANCE = "second rater", "best constant", "chance"
 
 
-def chart_evaluation(result: "Evaluation") -> Iterator[Chart]:
-    """Yield the views of an evaluation, the first ones those that answer first."""
-    yield from chart_metrics(result)
-    if len(result.confusion_matrix.scale) <= MOST_LEVELS:
-        yield chart_confusion(result)
-        yield chart_row_shares(result)
-        yield from chart_cell_costs(result)
-    yield chart_distances(result)
-    if len(result.confusion_matrix.scale) <= MOST_LEVELS:
-        yield chart_levels(result)
-    if result.by:
-        yield from chart_subgroups(result)
-    if result.case_averages is not None:
-        yield from result.case_averages.make_charts()
-    if result.probabilities is not None:
-        yield from result.probabilities.make_charts()
-
-
 # --- metrics -------------------------------------------------------------------------------------
 
 
-def chart_metrics(result: "Evaluation") -> list[Chart]:
+def chart_metrics(
+    scores: Mapping[str, Score], rater: Mapping[str, Estimate] | None, level: float | None
+) -> list[Chart]:
     """Return the metric strip: each metric on an axis of its own, with its baselines."""
     strips = []
-    for name, score in result.metrics.items():
+    for name, score in scores.items():
         others: dict[str, Estimate | float] = {
             CONSTANT: score.baselines.best_constant.value,
             CHANCE: score.baselines.chance.value,
         }
-        if result.second_rater is not None:
-            others[RATER] = result.second_rater[name]
-        found = score.estimate or make_point_estimate(score.value)
-        strips.append(MetricStrip(score.metric, found, others, score.baselines.attainable))
-    return MetricStrips(strips, _get_level(result)).make_charts(
+        if rater is not None:
+            others[RATER] = rater[name]
+        strips.append(MetricStrip(score.metric, score.found, others, score.baselines.attainable))
+    return MetricStrips(strips, level).make_charts(
         "Each metric with its confidence interval, on an axis of its own, beside the best "
         "constant prediction, chance and the range that the gold levels leave attainable.",
     )
 
 
-def _get_level(result: "Evaluation") -> float | None:
-    return None if result.interval is None else result.interval.level
-
-
 # --- the confusion matrix ------------------------------------------------------------------------
 
 
-def chart_confusion(result: "Evaluation") -> Chart:
+def chart_confusion(matrix: ConfusionMatrix) -> Chart:
     """Return the confusion matrix as a heat map of counts."""
-    cells = result.confusion_matrix.weights
+    cells = matrix.weights
     return _chart_cells(
-        result,
+        matrix,
         "confusion",
         "Confusion matrix",
         "How many items of each gold level (rows) were predicted at each level (columns).",
@@ -88,11 +65,11 @@ def chart_confusion(result: "Evaluation") -> Chart:
     )
 
 
-def chart_row_shares(result: "Evaluation") -> Chart:
+def chart_row_shares(matrix: ConfusionMatrix) -> Chart:
     """Return the confusion matrix as a heat map of the shares of each gold level."""
-    shares = _compute_row_shares(result)
+    shares = _compute_row_shares(matrix)
     return _chart_cells(
-        result,
+        matrix,
         "confusion_shares",
         "Where the items of each gold level went",
         "Of the items of each gold level (rows), the share predicted at each level (columns).",
@@ -103,11 +80,10 @@ def chart_row_shares(result: "Evaluation") -> Chart:
     )
 
 
-def chart_cell_costs(result: "Evaluation") -> Iterator[Chart]:
+def chart_cell_costs(matrix: ConfusionMatrix, scores: Mapping[str, Score]) -> Iterator[Chart]:
     """Yield for each metric the cost of each cell: its gain if the items there were right."""
-    matrix = result.confusion_matrix
     scale = matrix.scale
-    for name, score in result.metrics.items():
+    for name, score in scores.items():
         if math.isnan(score.value):
             continue
         gains = np.zeros_like(matrix.weights)
@@ -116,7 +92,7 @@ def chart_cell_costs(result: "Evaluation") -> Iterator[Chart]:
             gains[scale.lookup[cost.gold], column] = cost.gain
         most = float(np.nanmax(np.abs(gains), initial=0.0)) or 1.0
         yield _chart_cells(
-            result,
+            matrix,
             "cell_costs",
             f"Cost of each cell under {name}",
             f"What {name} would gain if the items of a cell were right; rows are gold levels.",
@@ -129,7 +105,7 @@ def chart_cell_costs(result: "Evaluation") -> Iterator[Chart]:
 
 
 def _chart_cells(
-    result: "Evaluation",
+    matrix: ConfusionMatrix,
     name: str,
     title: str,
     description: str,
@@ -141,8 +117,8 @@ def _chart_cells(
     variant: str = "",
 ) -> Chart:
     """Return a heat map of the cells of the confusion matrix."""
-    matrix, shares = result.confusion_matrix, _compute_row_shares(result)
-    rows, columns = _list_level_names(result)
+    shares = _compute_row_shares(matrix)
+    rows, columns = _list_level_names(matrix)
     cells = tuple(
         Cell(
             column,
@@ -175,15 +151,14 @@ def _make_shade_ticks(values: np.ndarray, most: str) -> tuple[tuple[float, str],
     return (*least, (0.0, "0"), (1.0, most))
 
 
-def _list_level_names(result: "Evaluation") -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _list_level_names(matrix: ConfusionMatrix) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of rows and columns; a prediction may be missing."""
-    matrix = result.confusion_matrix
     names = tuple(matrix.scale.names)
     return names, (*names, "no answer") if matrix.has_unanswered else names
 
 
-def _compute_row_shares(result: "Evaluation") -> np.ndarray:
-    weights = result.confusion_matrix.weights
+def _compute_row_shares(matrix: ConfusionMatrix) -> np.ndarray:
+    weights = matrix.weights
     totals = weights.sum(axis=1, keepdims=True)
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), np.nan)
 
@@ -191,9 +166,8 @@ def _compute_row_shares(result: "Evaluation") -> np.ndarray:
 # --- distances and levels ------------------------------------------------------------------------
 
 
-def chart_distances(result: "Evaluation") -> Chart:
+def chart_distances(matrix: ConfusionMatrix) -> Chart:
     """Return how far predictions lie from gold, in levels: below 0 they are too low."""
-    matrix = result.confusion_matrix
     size = len(matrix.scale)
     shares = [
         float(np.trace(matrix.share[:, :size], offset=distance))
@@ -233,10 +207,10 @@ def _describe_distance(distance: int, share: float) -> str:
     return f"{where}: {format_percent(share)} of the items"
 
 
-def chart_levels(result: "Evaluation") -> Chart:
+def chart_levels(rows: Sequence[Record], level: float | None) -> Chart:
     """Return precision, recall and F1 of each level, with their intervals."""
     names = ("precision", "recall", "f1")
-    levels = tuple(row["name"] for row in result.per_level)
+    levels = tuple(row["name"] for row in rows)
     panels = tuple(
         Panel(
             tuple(
@@ -248,10 +222,10 @@ def chart_levels(result: "Evaluation") -> Chart:
                     detail=f"{name} of {row['name']}: "
                     + format_value_with_interval(
                         Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], None),
-                        _get_level(result),
+                        level,
                     ),
                 )
-                for row in result.per_level
+                for row in rows
                 if not math.isnan(row[name])
             ),
             name,
@@ -272,23 +246,18 @@ def chart_levels(result: "Evaluation") -> Chart:
 # --- subgroups -----------------------------------------------------------------------------------
 
 
-def chart_subgroups(result: "Evaluation") -> list[Chart]:
-    """Return for each metric how every subgroup differs from the rest, or its values."""
-    subgroups = result.list_subgroups()
-    charts = []
-    for metric in result.metrics:
-        apart = all(metric in part.difference_from_rest for _, part in subgroups)
-        rows = []
-        for name, part in subgroups:
-            score = part.metrics[metric]
-            found = part.difference_from_rest[metric] if apart else score.estimate
-            items = format_count(part.confusion_matrix.n)
-            rows.append(ForestRow(name, found or make_point_estimate(score.value), items))
-        what = f"{metric}: difference from the rest" if apart else metric
-        references = {"no difference": 0.0} if apart else {}
-        plot = ForestPlot(rows, Axis(what), _get_level(result), "subgroup", references)
-        if plot.shown:
-            title = f"Subgroups by {what}"
-            about = "Each subgroup, with its confidence interval where it has one."
-            charts.append(plot.make_chart("subgroups", title, about, variant=metric))
-    return charts
+def chart_subgroups(
+    metric: str,
+    subgroups: Sequence[tuple[str, Estimate, float]],
+    level: float | None,
+    *,
+    apart: bool,
+) -> Iterator[Chart]:
+    """Yield values of subgroups of so many items, or how far they are `apart` from the rest."""
+    rows = [ForestRow(name, found, format_count(items)) for name, found, items in subgroups]
+    what = f"{metric}: difference from the rest" if apart else metric
+    references = {"no difference": 0.0} if apart else {}
+    plot = ForestPlot(rows, Axis(what), level, "subgroup", references)
+    if plot.shown:
+        about = "Each subgroup, with its confidence interval where it has one."
+        yield plot.make_chart("subgroups", f"Subgroups by {what}", about, variant=metric)

@@ -36,7 +36,7 @@ from ordinate.render.tables import (
 )
 from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.metric_scores import BaselinePredictors, Baselines
 from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.results.joint_comparison import (
     MOST_SWAPPED_PAIRS,
@@ -46,6 +46,7 @@ from ordinate.results.joint_comparison import (
     VerdictTest,
     name_systems,
 )
+from ordinate.results.metric_scores import BaselinePredictors, Baselines
 from ordinate.summaries import ConfusionMatrix, Panel
 
 Array = NDArray[Any]

@@ -16,7 +16,7 @@ from ordinate.metrics.references import REFERENCES
 from ordinate.render import Block, Document, Grid
 from ordinate.render.estimates import format_count
 from ordinate.results.base import BETTER_VALUES, Record, Result
-from ordinate.results.evaluation_text import make_proximity_grid
+from ordinate.results.evaluation import make_proximity_grid
 from ordinate.summaries import ConfusionMatrix
 
 ASSUMPTION_TEXTS = {  # how a metric takes the levels

@@ -58,7 +58,7 @@ from ordinate.results.base import (
     name_subgroups,
     record_call,
 )
-from ordinate.results.interval_methods_text import describe_interval_methods
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.results.regression_charts import chart_predicted_line
 from ordinate.results.regression_tails import (

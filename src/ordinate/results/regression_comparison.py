@@ -37,7 +37,7 @@ from ordinate.results.base import Origin, Record
 from ordinate.results.comparison_report import ComparisonReport
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
 from ordinate.results.given_columns import GivenColumns
-from ordinate.results.interval_methods_text import describe_interval_methods
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.joint_comparison import FEW_INFLUENCES, INFLUENCES, JointComparison
 from ordinate.results.leaderboard import (
     Leaderboard,

@@ -14,10 +14,8 @@ from ordinate.render import Grid
 from ordinate.render.document import Cell, format_cell
 from ordinate.render.estimates import format_percent, format_with_interval, join_names
 from ordinate.results.base import BETTER_VALUES, Origin
-from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.results.evaluation import Evaluation
-from ordinate.results.evaluation_text import format_score
-from ordinate.results.metric_scores import Score
+from ordinate.results.metric_scores import BaselinePredictors, Baselines, Score, format_score
 from ordinate.summaries import ConfusionMatrix
 from ordinate.tuning.classify.decision_rules import ALPHA, METRIC_OPTIMAL, RULE_TITLES, DecisionRule
 from ordinate.tuning.classify.scoring import flatten_score

@@ -10,10 +10,10 @@ from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.render.estimates import format_count
 from ordinate.results.arguments import select_metrics
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.evaluation import Evaluation, evaluate
-from ordinate.results.evaluation_text import compare_with_baselines
-from ordinate.results.interval_methods_text import describe_interval_methods
-from ordinate.results.metric_scores import Score
+from ordinate.results.evaluation import Evaluation
+from ordinate.results.label_evaluation import evaluate
+from ordinate.results.metric_scores import Score, compare_with_baselines
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.scale import Scale
 from ordinate.tuning.classify.decision_rules import RULE_TITLES
 from ordinate.tuning.classify.scoring import DecisionRuleScores

@@ -1,7 +1,7 @@
 """How intervals were found, in words."""
 
 from ordinate.inference.estimates import Estimate, make_point_estimate
-from ordinate.results.interval_methods_text import describe_interval_methods
+from ordinate.results.report_parts import describe_interval_methods
 
 
 def make_estimate(method: str, note: str | None = None) -> Estimate:
