@@ -58,7 +58,6 @@ from ordinate.results.base import (
     name_subgroups,
     record_call,
 )
-from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
 from ordinate.results.regression_charts import chart_predicted_line
 from ordinate.results.regression_tails import (
@@ -67,7 +66,12 @@ from ordinate.results.regression_tails import (
     describe_assumptions,
     describe_undefined_tails,
 )
-from ordinate.results.report_parts import ReportPart, lay_out_subgroups, list_subgroup_blocks
+from ordinate.results.report_parts import (
+    ReportPart,
+    describe_interval_methods,
+    lay_out_subgroups,
+    list_subgroup_blocks,
+)
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
