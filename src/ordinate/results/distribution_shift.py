@@ -240,8 +240,7 @@ def evaluate_shift(
     `columns` are pairs of columns (inside, shifted) by name: 'targets', 'predictions' and features,
     for which the share of shifted items outside of the range inside is wanted.
 
-    >>> from ordinate.results.metric_strips import MetricStrip, MetricStrips
-    from ordinate.results.regression_sources import evaluate_regression
+    >>> from ordinate.results.regression_sources import evaluate_regression
     >>> inside = evaluate_regression([1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.9])
     >>> shifted = evaluate_regression([6.0, 7.0, 9.0], [5.0, 5.5, 6.5])
     >>> round(evaluate_shift(inside, shifted).shifts[0].by, 2)  # in σ of the targets inside
