@@ -58,7 +58,6 @@ from ordinate.results.given_columns import (
     refuse_strange_table,
     take_columns,
 )
-from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.joint_comparison import CASES, JointComparison
 from ordinate.results.leaderboard import (
     Leaderboard,
@@ -66,6 +65,7 @@ from ordinate.results.leaderboard import (
     PanelLeaderboardBuilder,
     select_compared_metrics,
 )
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries import ConfusionMatrix, PairedPredictions, Panel
 from ordinate.summaries.regression import Moments

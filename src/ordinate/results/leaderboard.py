@@ -36,7 +36,6 @@ from ordinate.render.tables import (
 )
 from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.results.base import BETTER_VALUES, Record
-from ordinate.results.metric_scores import BaselinePredictors, Baselines
 from ordinate.results.comparison_settings import ComparisonSettings
 from ordinate.results.joint_comparison import (
     MOST_SWAPPED_PAIRS,

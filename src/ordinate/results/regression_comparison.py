@@ -37,7 +37,6 @@ from ordinate.results.base import Origin, Record
 from ordinate.results.comparison_report import ComparisonReport
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
 from ordinate.results.given_columns import GivenColumns
-from ordinate.results.report_parts import describe_interval_methods
 from ordinate.results.joint_comparison import FEW_INFLUENCES, INFLUENCES, JointComparison
 from ordinate.results.leaderboard import (
     Leaderboard,
@@ -53,6 +52,7 @@ from ordinate.results.regression_tails import (
     describe_undefined_tails,
     make_model_tails_grid,
 )
+from ordinate.results.report_parts import describe_interval_methods
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.prediction_intervals import require_valid
 from ordinate.summaries.regression import Moments
