@@ -22,12 +22,9 @@ from ordinate.inference.prediction_swaps import (
     MOST_ENUMERATED_UNITS,
     enumerate_coins,
 )
-from ordinate.inference.regression import count_items
-from ordinate.inference.regression_delta_method import compute_squared_gain
 from ordinate.inference.small_samples import MOST_LEVELS, compute_item_costs
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.regression import Moments
 
 Array = NDArray[Any]
 ConstantVerdict = Literal["better", "inconclusive", "worse"]
@@ -267,22 +264,3 @@ def decide_for_items(
     return LossTests(
         constant, *(decide_by_gains(x, settings.level, weights, settings.seed) for x in columns)
     )
-
-
-def decide_for_moments(
-    moments: Moments, groups: Moments | None, name: str, settings: ConfidenceIntervals
-) -> LossTests:
-    """Test predictions against a named constant, from a summary, or those of clusters."""
-    constant, level = moments.constants[name], settings.level
-    if groups is None:
-        mean, error = compute_squared_gain(moments, constant)
-        return LossTests(
-            constant, None, decide_by_mean_gain(mean, error, count_items(moments), level)
-        )
-    groups = groups[np.asarray(groups.items) > 0]
-    gaps = groups.plain.recenter_sums(np.asarray(constant), np.asarray(0.0)).sums[..., 2, 0]
-    squared = decide_by_gains(gaps - groups.squares, level, seed=settings.seed)
-    if name not in groups.spread:
-        return LossTests(constant, None, squared)
-    gains = groups.spread[name] - groups.absolute
-    return LossTests(constant, decide_by_gains(gains, level, seed=settings.seed), squared)

@@ -17,12 +17,14 @@ from ordinate.inference.clusters import (
     list_size_doubts,
 )
 from ordinate.inference.confidence_intervals import ConfidenceIntervals
+from ordinate.inference.constant_tests import LossTests, decide_by_gains, decide_by_mean_gain
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import critical_value
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.interval_methods import IntervalMethod, join_notes
 from ordinate.inference.regression_delta_method import (
     DeltaMethod,
+    compute_squared_gain,
     is_delta_applicable,
     is_function_of_moments,
     square_weights,
@@ -330,3 +332,22 @@ def _estimate_resampled(
         value, error, values[defined], errors[defined], metric.bounds, settings.level
     )
     return _open_beyond_sample(metric, moments, Estimate(value, low, high, STUDENTIZED, undefined))
+
+
+def decide_for_moments(
+    moments: Moments, groups: Moments | None, name: str, settings: ConfidenceIntervals
+) -> LossTests:
+    """Test predictions against a named constant, from a summary, or those of clusters."""
+    constant, level = moments.constants[name], settings.level
+    if groups is None:
+        mean, error = compute_squared_gain(moments, constant)
+        return LossTests(
+            constant, None, decide_by_mean_gain(mean, error, count_items(moments), level)
+        )
+    groups = groups[np.asarray(groups.items) > 0]
+    gaps = groups.plain.recenter_sums(np.asarray(constant), np.asarray(0.0)).sums[..., 2, 0]
+    squared = decide_by_gains(gaps - groups.squares, level, seed=settings.seed)
+    if name not in groups.spread:
+        return LossTests(constant, None, squared)
+    gains = groups.spread[name] - groups.absolute
+    return LossTests(constant, decide_by_gains(gains, level, seed=settings.seed), squared)

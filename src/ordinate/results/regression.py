@@ -11,7 +11,7 @@ import numpy as np
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.constant_tests import FLIPPED, STUDENT, LossTests, decide_for_moments
+from ordinate.inference.constant_tests import FLIPPED, STUDENT, LossTests
 from ordinate.inference.estimates import NO_INTERVAL_NOTE, make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
@@ -21,6 +21,7 @@ from ordinate.inference.regression import (
     FEWEST_RESAMPLED_ITEMS,
     STUDENTIZED,
     count_items,
+    decide_for_moments,
     estimate_regression_metrics,
     estimate_regression_metrics_of_each,
     explain_undefined,
