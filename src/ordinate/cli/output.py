@@ -10,7 +10,8 @@ from typing import TextIO
 
 from ordinate.cli.flags import StorePath
 from ordinate.errors import BadOption, BadOutput, hide_password, shorten
-from ordinate.render import StoreText, atomic_files
+from ordinate.render import atomic_files
+from ordinate.render.document import StoreText
 from ordinate.render.reserved_paths import refuse_reserved_path
 
 # Without these, a terminal that shows a file is driven by nothing in it.

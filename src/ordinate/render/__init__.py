@@ -16,7 +16,6 @@ __all__ = [
     "Document",
     "Grid",
     "Renderable",
-    "StoreText",
     "find_terminal_width",
     "render",
 ]

@@ -22,7 +22,6 @@ from ordinate.inference.estimates import Estimate
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     Document,
-    StoreText,
     find_terminal_width,
     render,
 )
@@ -32,6 +31,7 @@ from ordinate.render.atomic_files import (
     replace_file,
     store_beside,
 )
+from ordinate.render.document import StoreText
 from ordinate.render.tables import Table, to_plain
 
 if TYPE_CHECKING:

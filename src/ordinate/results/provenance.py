@@ -24,9 +24,9 @@ import numpy as np
 from ordinate.errors import BadInput, shorten
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import SUMMARY_TYPES, get_summary_type
-from ordinate.render import Document, StoreText
+from ordinate.render import Document
 from ordinate.render.charts import Chart
-from ordinate.render.document import Variants
+from ordinate.render.document import StoreText, Variants
 from ordinate.render.packed_text import pack_text
 from ordinate.results.base import RECORDED, SCHEMA, Record, Result, to_json_label
 from ordinate.scale import Scale
