@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ordinate.results.case_averages import CaseAverages
     from ordinate.results.case_scales import evaluate_cases
     from ordinate.results.comparison import Comparison, compare
+    from ordinate.results.decoding import decode
     from ordinate.results.label_evaluation import evaluate_sql
     from ordinate.results.recalibration import RecalibrationEvaluation
     from ordinate.results.regression import RegressionEvaluation
@@ -75,6 +76,7 @@ _HOMES = {
     "cefr_classification_report": "ordinate.results.text_reports",
     "classification_report": "ordinate.results.text_reports",
     "compare": "ordinate.results.comparison",
+    "decode": "ordinate.results.decoding",
     "evaluate": "ordinate.results",
     "evaluate_cases": "ordinate.results.case_scales",
     "evaluate_sql": "ordinate.results.label_evaluation",
@@ -123,6 +125,7 @@ __all__ = [
     "cefr_classification_report",
     "classification_report",
     "compare",
+    "decode",
     "evaluate",
     "evaluate_cases",
     "evaluate_regression",

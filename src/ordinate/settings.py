@@ -125,7 +125,7 @@ def _read_declaration(name: str, hint: Any, default: Any) -> DeclaredSetting:
     choices = tuple(
         choice for one in plain if get_origin(one) is Literal for choice in get_args(one)
     )
-    value_type = str if choices else _find_value_type(plain)
+    value_type = str if choices or setting.path else _find_value_type(plain)
     return DeclaredSetting(
         name, setting, value_type, choices, default, optional=types.NoneType in allowed
     )

@@ -1,6 +1,7 @@
-"""`ordinate evaluate` is `ordinate.evaluate`: the same options give the same JSON of any source."""
+"""A command is the function of its name: the same options give the same JSON, of any source."""
 
 import json
+import shlex
 import sqlite3
 from contextlib import closing
 from functools import cache
@@ -313,3 +314,38 @@ def test_every_flag_of_a_setting_is_tried():
     known = {*list_flag_types(ItemColumns, LabelOptions, CaseColumns, IntervalOptions)}
     other_tasks = {"target", "systems", "lower", "upper", "order"}
     assert known - tried == other_tasks
+
+
+# Commands with one way of input: what is typed, and the call that says the same.
+COMMANDS = {
+    "decode items.csv --probabilities p_ --gold gold --metric quadratic_kappa --id id --resamples "
+    "100 --scale A1,A2,B1,B2,C1,C2 --interval 0.9 --class-weights 2,1,1,1,1,2": lambda: (
+        ordinate.decode(
+            "items.csv",
+            metric="quadratic_kappa",
+            probabilities="p_",
+            gold="gold",
+            id="id",
+            resamples=100,
+            scale="A1,A2,B1,B2,C1,C2",
+            interval=0.9,
+            class_weights=[2, 1, 1, 1, 1, 2],
+        )
+    ),
+    "decode items.csv --probabilities p_ --fit items.parquet --metric mae --seed 3": lambda: (
+        ordinate.decode("items.csv", "items.parquet", "mae", probabilities="p_", seed=3)
+    ),
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("typed", COMMANDS, ids=lambda typed: " ".join(typed.split()[:4]))
+def test_a_command_is_the_function_of_its_name(typed, tmp_path):
+    words = shlex.split(typed)
+    levels = ["-o", str(tmp_path / "levels.csv")] if words[0] == "decode" else []
+    ran = run(*words, "--format", "json", *levels)
+    assert ran.code == 0, ran.err
+    result = COMMANDS[typed]()
+    assert close(json.loads(ran.out), json.loads(result.to_json()))
+    if levels:
+        assert Path(levels[1]).read_text() == result.to_csv("levels")

@@ -1,17 +1,25 @@
 """Decoding: decoded levels beside argmax, what they gain on a metric, and what they cost."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import itemgetter
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import BadOption, word_advice
 from ordinate.inference.estimates import Estimate, make_point_estimate
-from ordinate.postprocess.decoder import Decoder
-from ordinate.render import Document, Grid
-from ordinate.render.charts import Axis, Bar, Chart, Panel
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.metrics import Metric, find_metric
+from ordinate.postprocess.class_priors import ClassWeights
+from ordinate.postprocess.decoder import Decoder, make_label_array
+from ordinate.readers.columns import Files, PathName
+from ordinate.readers.item_query import make_names_distinct
+from ordinate.render import Document, Grid, charts
+from ordinate.render.charts import Axis, Bar, Chart
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import (
     format_count,
@@ -20,6 +28,7 @@ from ordinate.render.estimates import (
     join_names,
 )
 from ordinate.render.tables import BOUNDED, NAME, Column, Table
+from ordinate.results.arguments import DEFAULT_METRICS, ScaleDeclaration, select_metrics
 from ordinate.results.base import (
     BETTER_VALUES,
     SCHEMA,
@@ -28,11 +37,16 @@ from ordinate.results.base import (
     to_json_label,
 )
 from ordinate.results.comparison import Comparison
-from ordinate.results.leaderboard import Leaderboard
+from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
+from ordinate.results.leaderboard import Leaderboard, PanelLeaderboardBuilder
 from ordinate.results.metric_strips import MetricStrip, MetricStrips
+from ordinate.results.probability_rows import ProbabilityRows, read_probability_rows
 from ordinate.scale import Scale
+from ordinate.settings import Level, Resamples, Seed, Setting
+from ordinate.summaries import Panel
+from ordinate.summaries.panel import sum_single_items
 
-__all__ = ["Decoding"]
+__all__ = ["Decoding", "decode"]
 
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
@@ -54,8 +68,11 @@ TRADE_OFF_NOTE = (
     "Decoding trades one metric for another: the first line is what it was for. The intervals are "
     "of the difference on the same rows, for each metric alone."
 )
-
-
+FITTED_HERE_NOTE = (
+    "Decoding was fitted on the rows that it is scored on here, an optimistic bias, and the more "
+    "so if the model was trained on them. Out-of-fold probabilities belong there; or fit on "
+    "another file."
+)
 NEAR_ZERO_NOTE = (
     "Where the best value is 0, the difference is that of the distances from 0: of {names}, "
     "decoded is better where it is below 0."
@@ -113,6 +130,8 @@ class Decoding(Result):
     fitted_on: str
     scored_on: str
     notes: tuple[str, ...] = ()
+    ids: Sequence[Any] = ()  # of the rows; none where they are numbered
+    id_column: str = "row"
 
     @property
     def scale(self) -> Scale:
@@ -156,12 +175,21 @@ class Decoding(Result):
         )
 
     def tables(self) -> Iterable[Table]:
-        """Return what decoding changes by metric; without gold, what was decoded."""
+        """Return what decoding changes by metric, without gold what was decoded; and the levels."""
         common = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
+        yield self._tabulate_metrics(common)
+        labels = self.scale.labels
+        by, *names = make_names_distinct(self.id_column, ARGMAX, DECODED)
+        rows = zip(
+            self.ids or range(1, len(self.decoded) + 1), self.argmax, self.decoded, strict=True
+        )
+        columns = [Column(key, get=itemgetter(k)) for k, key in enumerate((by, *names))]
+        yield Table("levels", "Levels", columns, [(x, labels[a], labels[b]) for x, a, b in rows])
+
+    def _tabulate_metrics(self, common: Record) -> Table:
         compared = self.comparison
         if compared is None:
-            yield Table("metrics", "", (), [None], common=common)
-            return
+            return Table("metrics", "", (), [None], common=common)
         columns = (
             Column("metric", kind=NAME),
             Column("better", kind=NAME, stored=False, optional=True),
@@ -173,7 +201,7 @@ class Decoding(Result):
         )
         title = f"Argmax and decoded on {compared.panel.n:,} rows with gold of {self.scored_on}"
         records = list(self.differences.values())
-        yield Table("metrics", title, columns, records, compared.settings.level, common=common)
+        return Table("metrics", title, columns, records, compared.settings.level, common=common)
 
     def to_dict(self) -> Record:
         """Return plain values, nan as None: what `--format json` writes."""
@@ -270,6 +298,125 @@ class Decoding(Result):
         return Grid(title, ("level", *shares), rows)
 
 
+def decode(
+    data: PathName | Files,
+    fit: Annotated[
+        PathName | None,
+        Setting(
+            "file to fit on",
+            metavar="FILE",
+            path="file",
+            default="the rows of FILE with gold",
+        ),
+    ] = None,
+    metric: str | Metric = "cem_ord",
+    *,
+    probabilities: str | Sequence[str],
+    gold: str | None = None,
+    id: str | None = None,  # noqa: A002 - as all that names columns calls it
+    scale: ScaleDeclaration = None,
+    class_weights: ClassWeights = None,
+    renormalize: bool = False,
+    interval: Level = 0.95,
+    resamples: Resamples = 2_000,
+    seed: Seed = 0,
+    progress: ProgressCallback | None = None,
+) -> Decoding:
+    r"""Turn the predicted probabilities of a file into levels, as a metric rewards them.
+
+    `probabilities` are the columns of the levels, or the prefix that they share. Decoding is fitted
+    on rows with gold levels, best out of fold: those of the file `fit`, or of the data themselves.
+    `class_weights` are those that the model was fitted with, to be undone. The levels are the table
+    "levels" of the result, under the ids of column `id`; the report shows argmax beside them,
+    because what one metric gains another may lose.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "new.csv"
+    >>> _ = path.write_text("p_low,p_mid,p_high\n.45,.15,.40\n")
+    >>> result = decode(path, metric="mae", probabilities="p_", scale="low,mid,high")
+    >>> print(result.to_csv("levels"), end="")
+    row,argmax,decoded
+    1,low,mid
+    """
+    settings = ComparisonSettings(level=interval, resamples=resamples, seed=seed)
+    _ = settings.intervals  # refuses a level, resamples and a seed that make no sense
+    found = find_metric(metric)
+    declared = None if scale is None else Scale.of(scale)
+    files = Files.find(data)
+    if files is None or len(files.names) != 1:
+        raise BadOption("Decoding takes one file of probabilities. For arrays there is Decoder.")
+    named = (probabilities,) if isinstance(probabilities, str) else tuple(probabilities)
+    columns = replace(files, id=id or files.id).name_columns(
+        {"gold": gold}, probabilities=named, renormalize=renormalize
+    )
+    path, fit = files.names[0], None if fit is None else os.fspath(fit)
+    read = read_probability_rows(path, fit, columns, declared, watch=files.watch)
+    rows, fitted = read.rows, read.fit
+    decoder = _fit_decoder(found, class_weights, fitted)
+    scored = rows if rows.known.any() else fitted
+    return Decoding(
+        metric=found.expression,
+        decoder=decoder,
+        argmax=rows.probabilities.argmax(axis=1),
+        decoded=decoder.predict_positions(rows.probabilities),
+        comparison=_compare_rules(scored, decoder, found, settings, progress),
+        source=rows.name,
+        fitted_on=fitted.name if decoder.uses_gold_ else "",
+        scored_on=scored.name,
+        notes=(*read.notes, *_collect_notes(decoder, rows, fitted, scored)),
+        ids=rows.ids,
+        id_column=columns.id or "row",
+    )
+
+
+def _fit_decoder(metric: Metric, weights: ClassWeights, rows: ProbabilityRows) -> Decoder:
+    in_order = rows.scale.labels  # of the columns, as they were read
+    decoder = Decoder(metric, rows.scale, class_weights=weights, columns=in_order)
+    known = rows.known
+    if known.any():
+        gold = make_label_array(rows.scale)[rows.gold[known]]
+        return decoder.fit(rows.probabilities[known], gold)
+    try:
+        return decoder.fit()
+    except BadOption as problem:
+        advice = "name their column with {gold}, or a file that has them with {fit}."
+        way = word_advice(advice, gold=..., fit=...)
+        raise BadOption(f"{problem} {rows.name} has no gold levels: {way}") from None
+
+
+def _collect_notes(
+    decoder: Decoder, rows: ProbabilityRows, fitted: ProbabilityRows, scored: ProbabilityRows
+) -> list[str]:
+    notes = list(decoder.notes_)
+    if fitted is not rows and (shift := decoder.describe_shift(rows.probabilities)) is not None:
+        notes.append(shift)
+    if decoder.uses_gold_ and scored is fitted:
+        notes.append(FITTED_HERE_NOTE)
+    return notes
+
+
+def _compare_rules(
+    rows: ProbabilityRows,
+    decoder: Decoder,
+    metric: Metric,
+    settings: ComparisonSettings,
+    progress: ProgressCallback | None,
+) -> Comparison | None:
+    """Return both decision rules on the rows with gold, None where no row has."""
+    if not rows.known.any():
+        return None
+    p = rows.probabilities[rows.known]
+    columns = [rows.gold[rows.known], p.argmax(axis=1), decoder.predict_positions(p)]
+    levels = np.stack(columns, axis=1).astype(np.int16)
+    items = sum_single_items(len(levels), None)
+    panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), levels, items)
+    settings = resolve_settings(panel.systems, settings)
+    others = [x for x in select_metrics(DEFAULT_METRICS) if x.expression != metric.expression]
+    boards = PanelLeaderboardBuilder(panel, [metric, *others], settings, progress).all()
+    return Comparison(panel, boards, (), settings)
+
+
 def chart_level_shares(
     names: Sequence[str], shares: Mapping[str, Iterable[float]], *, variant: str = ""
 ) -> list[Chart]:
@@ -277,7 +424,7 @@ def chart_level_shares(
     if len(names) > MOST_LEVELS:
         return []
     panels = tuple(
-        Panel(
+        charts.Panel(
             tuple(
                 Bar(float(share), level, detail=f"{level}, {way}: {format_percent(float(share))}")
                 for level, share in zip(names, column, strict=True)
