@@ -17,7 +17,7 @@ from engines.servers import start_postgres, start_spark
 from ordinate.readers.duckdb_connection import quote_identifier
 
 TABLE_NUMBERS = count(1)
-MANY_LEVELS = 50  # of the largest calibration
+
 Make = Callable[[pd.DataFrame], Any]
 
 
@@ -34,7 +34,6 @@ class Engine:
     lazy: bool = False  # it is asked for sums, and none of its columns is at hand
     ordered: bool = True  # its columns can declare the order of their labels
     heavy: bool = False  # it needs Java, a server or much time: `make test-engines`
-    few_levels: bool = False  # it takes minutes to plan each query of a calibration of MANY_LEVELS
 
 
 def make_polars(rows: pd.DataFrame) -> Any:
@@ -146,7 +145,7 @@ ENGINES = [
     Engine("PyArrow batches", make_reader, "pyarrow"),
     Engine("DuckDB relation", make_duckdb, "duckdb", lazy=True),
     Engine("Ibis", make_ibis, "ibis-framework", lazy=True, ordered=False),
-    Engine("Dask", make_dask, "dask", lazy=True, heavy=True, few_levels=True),
+    Engine("Dask", make_dask, "dask", lazy=True, heavy=True),
     Engine("SQLite", make_sqlite, lazy=True, ordered=False),
     Engine("DuckDB query", make_duckdb_query, "duckdb", lazy=True, ordered=False),
     Engine("PostgreSQL", make_postgres, "psycopg", lazy=True, ordered=False, heavy=True),
@@ -171,8 +170,7 @@ def format_engines(constraints: str) -> str:
             f"{each.package} {releases[each.package]}" if each.package else "of Python",
             "its own grouped sums" if each.lazy else "columns at hand",
             "carries the scale" if each.ordered else "needs `scale=`",
-            ("`make test-engines`" if each.heavy else "`make test`")
-            + f", but for a calibration of {MANY_LEVELS} levels" * each.few_levels,
+            "`make test-engines`" if each.heavy else "`make test`",
         )
         for each in ENGINES
     ]

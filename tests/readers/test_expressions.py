@@ -1,6 +1,5 @@
 """Expressions mean the same in SQL and in data frames."""
 
-import math
 import sqlite3
 from itertools import chain
 
@@ -17,8 +16,6 @@ from ordinate.readers.expressions import (
     join_by_or,
 )
 from ordinate.readers.frame_items import FrameItems
-from ordinate.readers.probability_expressions import assign_bin
-from ordinate.summaries.probability_bins import assign_bins
 
 A, B, C = column("a"), column("b"), column("c")
 ROWS = [(0, 0.25, 0.5, 0.25), (1, 1.0, -2.0, 1.0), (2, -3.0, -2.0, -1.0), (3, 7.0, 7.0, 7.0)]
@@ -67,23 +64,5 @@ def test_one_of_many_conditions(compute):
     assert compute(choose(join_by_or([A == 7, B == 0.5, C > 100]), 1, 0)) == [1, 0, 0, 1]
 
 
-def test_logarithms(compute):
-    values = compute(choose(A > 0, A, 1.0).ln())
-    assert values == pytest.approx([math.log(0.25), 0.0, 0.0, math.log(7.0)], abs=0)
-
-
 def test_columns_are_made_of_columns(compute):
     assert compute(column("d") - C, d=A + B) == [0.5, -2.0, -4.0, 7.0]
-
-
-@pytest.mark.parametrize("count", [1, 3, 10, 15, 1000, 1001])
-def test_bins_are_those_of_columns_at_hand(compute, count):
-    edges = np.linspace(0, 1, count + 1)
-    values = np.concatenate([edges, np.nextafter(edges, 2)[:-1], np.nextafter(edges, -1)[1:]])
-    values = np.append(values, [0.1 + 0.2, 0.7 + 0.1, 1.0 + 1e-7])
-    rows = [(n, float(x), 0.0, 0.0) for n, x in enumerate(values)]
-    assert compute(assign_bin(A, count), rows) == assign_bins(values.copy(), count).tolist()
-
-
-def test_columns_that_an_expression_reads():
-    assert choose(A > 1, B, 2.0).list_columns() == {"a", "b"}

@@ -15,7 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ordinate.errors import BadValues
+from ordinate import errors
+from ordinate.errors import OrdinateError
 from ordinate.readers.cells import encode_values
 from ordinate.readers.duckdb_connection import Connection, read_rows, read_table
 from ordinate.readers.items import Array, Table
@@ -50,8 +51,8 @@ class Summarizer(Generic[S]):
         """Return the sum of a partition as JSON, or what is wrong with it."""
         try:
             found = self.sum_up(batches)
-        except BadValues as problem:
-            return [json.dumps({"problem": str(problem)})]
+        except OrdinateError as problem:
+            return [json.dumps({"problem": str(problem), "kind": type(problem).__name__})]
         return [] if found is None else [json.dumps(found.to_dict())]
 
     def collect(self, answers: Iterable[str]) -> S | None:
@@ -59,7 +60,7 @@ class Summarizer(Generic[S]):
         found = [json.loads(answer) for answer in answers]
         for answer in found:
             if "problem" in answer:
-                raise BadValues(answer["problem"])
+                raise getattr(errors, answer["kind"])(answer["problem"])
         parts = [self.kind.from_dict(answer) for answer in found]
         return reduce(add, parts) if parts else None
 

@@ -53,19 +53,12 @@ class Expression:
             return _narwhals().lit(self.operands[0])
         return OPERATORS[self.operator].apply(*(x.to_narwhals() for x in self.operands))
 
-    def list_columns(self) -> set[str]:
-        """Return the columns that it reads."""
-        if self.operator == "column":
-            return {self.operands[0]}
-        parts = (x.list_columns() for x in self.operands if isinstance(x, Expression))
-        return set().union(*parts)
-
     __add__, __sub__, __mul__, __truediv__ = map(_make_method, "+-*/")
     __lt__, __gt__, __ge__ = map(_make_method, ("<", ">", ">="))
     __eq__, __ne__ = map(_make_method, ("=", "<>"))  # type: ignore[assignment] # expressions
     __hash__ = None  # type: ignore[assignment] # equality makes an expression
     __and__, __or__, __invert__ = map(_make_method, ("and", "or", "not"))
-    floor, ln = map(_make_method, ("floor", "ln"))
+    floor = _make_method("floor")
     is_missing = _make_method("is missing")
     is_finite = _make_method("is finite")  # neither NaN nor infinite
     is_infinite = _make_method("is infinite")  # of either sign
@@ -126,31 +119,6 @@ def _join(
         return parts[0]
     half = len(parts) // 2
     return combine(_join(parts[:half], combine), _join(parts[half:], combine))
-
-
-def order_columns(
-    columns: Mapping[str, Expression], needed: Iterable[Expression]
-) -> list[dict[str, Expression]]:
-    """Return those of some columns that expressions need, each after those that it is made of.
-
-    >>> double, both = column("x") + column("x"), column("double") + column("x")
-    >>> columns = {"both": both, "other": both, "double": double}
-    >>> [list(stage) for stage in order_columns(columns, [column("both")])]
-    [['double'], ['both']]
-    """
-    stages: dict[str, int] = {}
-
-    def find_stage(expression: Expression) -> int:
-        found = [name for name in sorted(expression.list_columns()) if name in columns]
-        for name in found:
-            if name not in stages:
-                stages[name] = find_stage(columns[name])
-        return max((stages[name] + 1 for name in found), default=0)
-
-    count = max(map(find_stage, needed), default=0)
-    return [
-        {name: columns[name] for name, stage in stages.items() if stage == k} for k in range(count)
-    ]
 
 
 # --- aggregates ----------------------------------------------------------------------------------
@@ -240,7 +208,6 @@ OPERATORS: Mapping[str, Operator] = {
     "is text": Operator(
         "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
     ),
-    "ln": Operator("ln({})", lambda x: x.log()),
     "floor": Operator("floor({})", lambda x: x.floor()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
     "choose": Operator("", _choose),

@@ -35,6 +35,7 @@ from ordinate.scale import Scale
 from ordinate.summaries.probabilities import (
     NO_COLUMN,
     ROWS_PER_BLOCK,
+    count_agreement,
     format_row_name,
     match_columns_to_levels,
     place_columns,
@@ -170,7 +171,7 @@ class _BlockReader:
             side: [label for label in found.values if label is not None]
             for side, found in cells.sides.items()
         }
-        self.subgroups: list[dict[Any, int]] = []  # numbers of those of each file
+        self.subgroups: list[dict[Any, range]] = []  # their rows, of each file
 
     def store_rows(self, folder: Path, *, by: bool) -> None:
         """Store numbers on disk, and refuse cells that are none."""
@@ -188,12 +189,16 @@ class _BlockReader:
             rows = f"SELECT {selected} FROM ({items.sql}) {condition}"
             read_rows(self.connection, f"CREATE TABLE disk.rows{part} AS {rows}", items.name)
             if by:
-                names = f"SELECT DISTINCT subgroup FROM disk.rows{part}"
-                numbered = f"SELECT subgroup, row_number() OVER () AS number FROM ({names})"
-                table = f"CREATE TABLE disk.subgroups{part} AS {numbered}"
-                read_rows(self.connection, table, items.name)
-                query = f"SELECT subgroup, number FROM disk.subgroups{part}"
-                self.subgroups.append(dict(read_rows(self.connection, query, items.name)))
+                self.subgroups.append(self._sort_rows(part, items.name))
+
+    def _sort_rows(self, part: int, name: str) -> dict[Any, range]:
+        """Store the rows of a file by their subgroups, too, and return where those of each are."""
+        inorder = f"SELECT * FROM disk.rows{part} ORDER BY subgroup, rowid"
+        read_rows(self.connection, f"CREATE TABLE disk.sorted{part} AS {inorder}", name)
+        counted = f"SELECT subgroup, count(*) FROM disk.rows{part} GROUP BY ALL ORDER BY subgroup"
+        names, counts = zip(*read_rows(self.connection, counted, name) or [((), ())], strict=True)
+        ends = np.cumsum(counts).tolist()
+        return dict(zip(names, map(range, [0, *ends], ends), strict=False))
 
     def list_subgroups(self) -> list[Any]:
         """Return the subgroups of all files."""
@@ -210,30 +215,27 @@ class _BlockReader:
 
         `build` makes a summary that has no rows; of a subgroup, only its rows are taken.
         """
-        found, agreement = [], []
+        found, agreed = [], np.zeros(2)
         for part, items in enumerate(self.items):
             counter = build(place=partial(self._name_row, part))
             encode = partial(self.cells.spelling.encode_labels, counter.scale)
             levels = {side: encode(labels) for side, labels in self.labels.items()}
-            numbers = [self.subgroups[part].get(name, 0) for name in subgroup]
-            for table in self._read_blocks(part, items.name, *numbers):
+            for table in self._read_blocks(part, items.name, *subgroup):
                 rows = np.stack([table[f"p{k}"] for k in range(len(self.names))], axis=1)
                 rows = place_columns(rows, order)
                 gold, *predicted = (levels[side][table[side]] for side in levels)
-                known = (gold < len(counter.scale)) & ~np.isnan(rows).any(axis=1)
-                agreement += [
-                    (x == rows.argmax(axis=1))[known & (x < len(counter.scale))] for x in predicted
-                ]
+                weight = table.get("weight")
+                for side in predicted:
+                    agreed += count_agreement(rows, gold, side, len(counter.scale), weight)
                 try:
-                    counter.add(gold, rows, table.get("weight"), missing)
+                    counter.add(gold, rows, weight, missing)
                 except (BadProbabilities, MissingLabels) as problem:
                     name = self.predictions or items.name
                     raise type(problem)(f"{name}: {problem}") from None
             found.append(counter)
         if not subgroup and not any(counter.items.any() for counter in found):
             next(counter for counter in found if counter.seen).refuse_no_items()
-        agreed = np.concatenate(agreement) if agreement else np.empty(0)
-        same = float(agreed.mean()) if len(agreed) else math.nan
+        same = float(agreed[1] / agreed[0]) if agreed[0] else math.nan
         return reduce(add, (counter.summary() for counter in found)), same
 
     def _name_row(self, part: int, row: int) -> str:
@@ -243,10 +245,14 @@ class _BlockReader:
         query = f"SELECT id FROM disk.rows{part} WHERE rowid = {row}"
         return f"id {read_rows(self.connection, query, self.items[part].name)[0][0]}"
 
-    def _read_blocks(self, part: int, name: str, *subgroup: int) -> Iterator[Table]:
+    def _read_blocks(self, part: int, name: str, *subgroup: Any) -> Iterator[Table]:
         """Yield a few rows at a time; more than those leave the engine together."""
-        rows = f"disk.rows{part}"
-        count = int(read_rows(self.connection, f"SELECT count(*) FROM {rows}", name)[0][0])
+        if subgroup:
+            rows, here = f"disk.sorted{part}", self.subgroups[part].get(subgroup[0], range(0))
+        else:
+            rows = f"disk.rows{part}"
+            ((count,),) = read_rows(self.connection, f"SELECT count(*) FROM {rows}", name)
+            here = range(count)
         others = ["id"] * self.keyed + ["subgroup"] * bool(self.subgroups)
         excluded = f"EXCLUDE ({', '.join(others)}) " if others else ""
         codes = []
@@ -255,12 +261,11 @@ class _BlockReader:
             code = f"coalesce(list_position({known}, {side}) - 1, {len(labels)})"
             codes.append(f"CAST({code} AS INTEGER) AS {side}")
         selected = f"* {excluded}REPLACE ({', '.join(codes)})"
-        named = f"SELECT subgroup FROM disk.subgroups{part} WHERE number"
-        own = "".join(f" AND subgroup IS NOT DISTINCT FROM ({named} = {k})" for k in subgroup)
         size = self.rows_per_block
-        for start in range(0, count, BLOCKS_PER_CHUNK * size):
-            where = f"rowid >= {start} AND rowid < {start + BLOCKS_PER_CHUNK * size}"
-            query = f"SELECT {selected} FROM {rows} WHERE {where}{own} ORDER BY rowid"
+        for chunk in here[:: BLOCKS_PER_CHUNK * size]:
+            stop = min(chunk + BLOCKS_PER_CHUNK * size, here.stop)
+            where = f"rowid >= {chunk} AND rowid < {stop}"
+            query = f"SELECT {selected} FROM {rows} WHERE {where} ORDER BY rowid"
             table = read_table(self.connection, query, name)
             for first in range(0, len(table["gold"]), size):
                 yield {name: cells[first : first + size] for name, cells in table.items()}

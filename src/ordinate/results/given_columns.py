@@ -16,6 +16,7 @@ from ordinate.scale.encoding import factorize_column, rename_labels
 from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries.probabilities import (
     arrange_columns,
+    count_agreement,
     find_most_probable_labels,
     take_labels,
 )
@@ -112,12 +113,8 @@ class GivenColumns:
         """Return how often the most probable level is the predicted one, of items with gold."""
         rows, weights = self["probabilities"], convert_weights(self["weights"])
         sides = self.encode_labels(scale)
-        levels = sides["predicted"]
-        there = (np.maximum(sides["gold"], levels) < len(scale)) & ~np.isnan(rows).any(axis=1)
-        if weights is not None:
-            there &= weights > 0
-        same = levels[there] == rows[there].argmax(axis=1)
-        return float(same.mean()) if len(same) else math.nan
+        count, same = count_agreement(rows, sides["gold"], sides["predicted"], len(scale), weights)
+        return float(same / count) if count else math.nan
 
 
 def take_columns(data: Any, first: str, **given: Any) -> GivenColumns:

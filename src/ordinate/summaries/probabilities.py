@@ -261,6 +261,24 @@ def check_probability_columns(
     return columns / total if renormalize else columns
 
 
+def count_agreement(
+    rows: Floats, gold: NDArray[Any], predicted: NDArray[Any], size: int, weights: Any = None
+) -> NDArray[np.int64]:
+    """Return of how many items all is known, and of how many the most probable level is predicted.
+
+    An item of weight 0 does not exist.
+
+    >>> rows = np.array([[0.9, 0.1], [0.9, 0.1], [np.nan, 1.0]])
+    >>> count_agreement(rows, np.array([0, 1, 1]), np.array([0, 1, 1]), 2).tolist()
+    [2, 1]
+    """
+    there = (np.maximum(gold, predicted) < size) & ~np.isnan(rows).any(axis=1)
+    if weights is not None:
+        there &= weights > 0
+    same = predicted[there] == rows[there].argmax(axis=1)
+    return np.array([there.sum(), same.sum()])
+
+
 def find_tolerance(levels: int, *, renormalize: bool) -> float:
     """Return how far from 1 the sum of a row of so many probabilities may be."""
     return STRICT_TOLERANCE + (min(levels * ROUNDED, MOST_ROUNDED) if renormalize else 0.0)
