@@ -42,10 +42,15 @@ def write(path: Path, n: int = 80, seed: int = 0, *, target: bool = True) -> Pat
 def open_task(table: Table, root: Path, settings: "Settings") -> "RegressionTask":
     """Return a task with one worker, as a search opens it."""
     from ordinate.tuning.experiment.workers import WorkerPool
+    from ordinate.tuning.regress.lattice_features import detect_lattice
     from ordinate.tuning.regress.splits import split_table
     from ordinate.tuning.regress.task import RegressionTask
 
-    split = split_table(table, 0)
     return RegressionTask(
-        root=root, table=table, split=split, settings=settings, workers=WorkerPool(1)
+        root=root,
+        table=table,
+        split=split_table(table, 0),
+        settings=settings,
+        workers=WorkerPool(1),
+        find_lattice=detect_lattice,
     )

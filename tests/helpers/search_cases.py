@@ -91,12 +91,14 @@ class SearchCase:
 
             training = TrainingData.of(Experiment.open(root))
             return ClassificationTask(workers=WorkerPool(1), training=training, **given)
+        from ordinate.tuning.regress.lattice_features import detect_lattice
         from ordinate.tuning.regress.splits import split_table
         from ordinate.tuning.regress.task import RegressionTask
 
         table = self._load_table(root)
         split = split_table(table, 0)
-        return RegressionTask(workers=WorkerPool(1), table=table, split=split, **given)
+        given |= {"workers": WorkerPool(1), "find_lattice": detect_lattice}
+        return RegressionTask(table=table, split=split, **given)
 
     def get_fit_class(self) -> Any:
         """Return the class of a fit."""

@@ -1,5 +1,6 @@
 """The catalogue for people: all metrics in a grid, or one on a page."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
@@ -13,8 +14,9 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.metrics.references import REFERENCES
-from ordinate.render import Block, Document, Grid
+from ordinate.render import Block, Document
 from ordinate.render.estimates import format_count
+from ordinate.render.tables import NAME, Column, Kind, Table
 from ordinate.results.base import BETTER_VALUES, Record, Result
 from ordinate.results.evaluation import make_proximity_grid
 from ordinate.summaries import ConfusionMatrix
@@ -38,6 +40,17 @@ LEGEND = (
     "(which is no proof), = ties, × violated, ? undefined. `ordinate properties` shows "
     "counterexamples."
 )
+
+
+class _Fact(Kind):
+    """Facts, of which flat records have lists and dictionaries as text."""
+
+    def make_record(self, key: str, value: Any) -> Record:
+        if isinstance(value, dict):
+            value = " ".join(f"{name}={item!r}" for name, item in value.items())
+        elif isinstance(value, list):
+            value = " ".join("" if item is None else str(item) for item in value)
+        return {key: value}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -66,50 +79,46 @@ class MetricCatalogue(Result):
             "metrics": {metric.name: _collect_facts(metric) for metric in self.metrics},
         }
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each metric."""
-        return [
-            {"metric": metric.name}
-            | {
-                key: _join_items(value)
-                for key, value in _collect_facts(metric).items()
-                if key != "explanation"
-            }
-            for metric in self.metrics
-        ]
+    def tables(self) -> Iterable[Table]:
+        """Return the metrics, which people see family by family."""
+        of_labels = self.metrics[0].summary is ConfusionMatrix
+        records = [_summarize(metric) | _collect_facts(metric) for metric in self.metrics]
+        facts = [x for x in _collect_facts(self.metrics[0]) if x != "explanation"]
+        columns = (
+            Column("metric", kind=NAME),
+            Column("better", kind=NAME, stored=False),
+            Column("range", kind=NAME, stored=False),
+            Column("levels as", kind=NAME, shown=of_labels, stored=False, optional=True),
+            Column("formal", kind=NAME, shown=of_labels, stored=False, optional=True),
+            Column("what it says", kind=NAME, stored=False),
+            *(Column(key, kind=_Fact(), shown=False) for key in facts),
+        )
+        yield Table("metrics", str.capitalize, columns, records, by="family")
 
     def document(self) -> Document:
         """Return a page for one metric, or a grid of several."""
         if len(self.metrics) == 1:
             return _make_page(self.metrics[0])
-        families = dict.fromkeys(metric.family for metric in self.metrics)
-        grids = tuple(
-            _make_family_grid(name, [metric for metric in self.metrics if metric.family == name])
-            for name in families
-        )
+        grids = tuple(self.get_table("metrics").grids())
         verdict = (
-            f"{len(self.metrics)} metrics in {format_count(len(families), 'family', 'families')}; "
+            f"{len(self.metrics)} metrics in {format_count(len(grids), 'family', 'families')}; "
             "`ordinate metrics NAME` explains one of them."
         )
         legend = (LEGEND,) if self.kind == "labels" else ()
         return Document(TITLES[self.kind], grids, verdict, legend)
 
 
-def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
-    of_labels = metrics[0].summary is ConfusionMatrix
-    further = ("levels as", "formal") if of_labels else ()
-    header = ("metric", "better", "range", *further, "what it says")
-    rows = tuple(
-        (
-            m.name,
-            BETTER_VALUES[m.direction],
-            format_range(m),
-            *((_find_assumption(m), _format_formal_properties(m)) if of_labels else ()),
-            m.title + (f" Also: {', '.join(m.aliases)}." if m.aliases else ""),
-        )
-        for m in metrics
-    )
-    return Grid(family.capitalize(), header, rows, left=len(header), optional=further)
+def _summarize(metric: Metric) -> Record:
+    """Return what people read of a metric among others."""
+    return {
+        "metric": metric.name,
+        "better": BETTER_VALUES[metric.direction],
+        "range": format_range(metric),
+        "levels as": _find_assumption(metric),
+        "formal": _format_formal_properties(metric),
+        "what it says": metric.title
+        + (f" Also: {', '.join(metric.aliases)}." if metric.aliases else ""),
+    }
 
 
 def _format_formal_properties(metric: Metric) -> str:
@@ -141,14 +150,6 @@ def _collect_facts(metric: Metric) -> dict[str, Any]:
         "properties": {law: cell["verdict"] for law, cell in find_properties(metric).items()},
         "explanation": metric.explanation,
     }
-
-
-def _join_items(value: Any) -> Any:
-    if isinstance(value, dict):
-        return " ".join(f"{key}={item!r}" for key, item in value.items())
-    if isinstance(value, list):
-        return " ".join("" if item is None else str(item) for item in value)
-    return value
 
 
 def _make_page(metric: Metric) -> Document:

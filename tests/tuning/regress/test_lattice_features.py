@@ -36,7 +36,14 @@ def half_on_a_lattice():
 def make_task(table, folder, workers, folds):
     split = Split(np.arange(N - 20), np.arange(N - 20, N - 10), np.arange(N - 10, N), "by hand")
     settings = Settings(models="poly_ridge", folds=folds)
-    return RegressionTask(root=folder, table=table, split=split, settings=settings, workers=workers)
+    return RegressionTask(
+        root=folder,
+        table=table,
+        split=split,
+        settings=settings,
+        workers=workers,
+        find_lattice=detect_lattice,
+    )
 
 
 @pytest.mark.parametrize(("most", "evaluated"), [(80, True), (20, False)])

@@ -3,18 +3,18 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from ordinate.errors import BadScale, OrdinateError, shorten
-from ordinate.render import Block, Document, Grid
+from ordinate.render import Block, Document
 from ordinate.render.atomic_files import TEMPORARY_PREFIX, UNLOCKED_PREFIX
-from ordinate.render.document import Cell
 from ordinate.render.estimates import format_count, join_names
 from ordinate.render.reserved_paths import TEST, TRAINING
+from ordinate.render.tables import NAME, Column, Table, to_plain
 from ordinate.results.base import SCHEMA, Result
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_label
@@ -25,14 +25,14 @@ from ordinate.tuning.experiment.manifest import Manifest
 from ordinate.tuning.experiment.model_names import use_short_names
 from ordinate.tuning.experiment.safe_files import PICKLE_SUFFIXES, resolve_inside
 
-Severity = Literal["error", "warning", "note"]
+Severity = Literal["error", "warning", "note", "counted"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something missing or odd."""
+    """Something missing or odd, or how much there is of something."""
 
     severity: Severity
     where: str
@@ -109,22 +109,48 @@ class CheckReport(Result):
             "task": "check",
             "experiment": self.root,
             "scale": None if self.scale is None else [str(label) for label in self.scale.labels],
-            "data": [asdict(one) for one in self.data],
-            "features": [asdict(one) for one in self.features],
+            "data": to_plain(self.data),
+            "features": to_plain(self.features),
             "models": list(self.models),
-            "findings": [asdict(one) for one in self.findings],
+            "findings": to_plain(self.findings),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each finding, after those of what there is."""
+    def tables(self) -> Iterable[Table]:
+        """Return what is missing or odd, after how much there is, and data sets and features."""
         counted = [(f"{one.role} {one.name}", f"{one.items} items") for one in self.data]
         counted += [
             (f"{one.set}/{one.dataset}", f"{one.features} features, matched {one.matched}")
             for one in self.features
         ]
         counted += [("models", f"{len(self.models)} saved models")]
-        records = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
-        return records + [asdict(one) for one in self.findings]
+        found = [*(Finding("counted", *one) for one in counted), *self.findings]
+        yield Table("findings", "", (Column("severity"), Column("where"), Column("what")), found)
+        data = (
+            Column("name", "data set", NAME),
+            Column("role", kind=NAME),
+            Column("label", "levels in", NAME),
+            Column("text", "texts in", NAME, optional=True),
+            Column("id", "ids in", NAME, optional=True),
+            Column("items"),
+        )
+        yield Table("data", "Data sets", data, self.data)
+        levels = [
+            {"dataset": one.name, "level": level, "items": count}
+            for one in self.data
+            for level, count in one.levels.items()
+        ]
+        counts = (Column("dataset", "data set", NAME), Column("level"), Column("items"))
+        yield Table("levels", "Items of each level", counts, levels)
+        features = (
+            Column("set", kind=NAME),
+            Column("dataset", "data set", NAME),
+            Column("form", kind=NAME, optional=True),
+            Column("matched", kind=NAME),
+            Column("rows"),
+            Column("features"),
+            Column("constant", optional=True),
+        )
+        yield Table("features", "Feature sets", features, self.features)
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -132,7 +158,10 @@ class CheckReport(Result):
         for severity in SEVERITIES:
             found = [one for one in self.findings if one.severity == severity]
             blocks += [f"{severity}: {one.where}: {one.what}" for one in found]
-        blocks += [*self._data(), *self._levels(), *self._features()]
+        blocks += self.get_table("data").grids()
+        if any(one.levels for one in self.data):
+            blocks += self.get_table("levels").cross("dataset", "level", "items")
+        blocks += self.get_table("features").grids()
         if self.models:
             blocks.append(f"Saved models, as their manifests say: {', '.join(self.models)}.")
         notes = () if self.scale is None else (f"Scale: {self.scale}.",)
@@ -147,28 +176,6 @@ class CheckReport(Result):
         counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
         parts = join_names(format_count(n, severity) for severity, n in counts.items() if n)
         return f"Not ready to be tuned: {parts}." if self.errors else f"Ready, with {parts}."
-
-    def _data(self) -> Iterable[Grid]:
-        if self.data:
-            header = ("data set", "role", "levels in", "texts in", "ids in", "items")
-            rows = [(d.name, d.role, d.label, d.text, d.id, d.items) for d in self.data]
-            yield Grid("Data sets", header, tuple(rows), left=5, optional=("ids in", "texts in"))
-
-    def _levels(self) -> Iterable[Grid]:
-        labelled = [one for one in self.data if one.levels]
-        if labelled:
-            header = ("data set", *labelled[0].levels)
-            rows: list[tuple[Cell, ...]] = [(d.name, *d.levels.values()) for d in labelled]
-            yield Grid("Items of each level", header, tuple(rows))
-
-    def _features(self) -> Iterable[Grid]:
-        if self.features:
-            header = ("set", "data set", "form", "matched", "rows", "features", "constant")
-            rows = [
-                (f.set, f.dataset, f.form, f.matched, f.rows, f.features, f.constant)
-                for f in self.features
-            ]
-            yield Grid("Feature sets", header, tuple(rows), left=4, optional=("constant", "form"))
 
 
 # --- the check -----------------------------------------------------------------------------------

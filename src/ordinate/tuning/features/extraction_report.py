@@ -1,17 +1,19 @@
 """What was extracted: sizes, zeros, and whatever was odd about the texts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from ordinate.render import Document, Grid
+from ordinate.render import Document
 from ordinate.render.estimates import format_count, format_percent, join_names
-from ordinate.results.base import Result
+from ordinate.render.tables import NAME, Column, Kind, Table
+from ordinate.results.base import SCHEMA, Result
 from ordinate.tuning.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.tuning.experiment.stored_json import Check, at_least, decode
 
-SCHEMA = 1
+FINE_SHARE = Kind(lambda share: format_percent(share, 2))
+WHETHER_NEW = Kind(lambda new: "new" if new else "was there", words=True)
 ODDITIES = {  # what is counted, and what is said of one and of many
     "empty_texts": ("text", "is empty", "are empty"),
     "without_group": ("row", "has no group", "have no group"),
@@ -76,17 +78,6 @@ class ExtractedDataset:
         """The share of zeros."""
         return 1.0 - self.nonzero / (self.rows * self.features)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "dataset": self.dataset,
-            "rows": self.rows,
-            "features": self.features,
-            "zeros": self.zeros,
-            **self.counts,
-            "new": self.new,
-        }
-
     @property
     def oddities(self) -> list[str]:
         """What is odd about the rows, as sentences."""
@@ -108,9 +99,20 @@ class ExtractionResult(Result):
         """Whether nothing was left to do."""
         return not any(one.new for one in self.datasets)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each data set."""
-        return [{"set": self.name} | one.to_dict() for one in self.datasets]
+    def tables(self) -> Iterable[Table]:
+        """Return the data sets: sizes, zeros, and how many rows are odd."""
+        records = [vars(one) | {"zeros": one.zeros} | one.counts for one in self.datasets]
+        odd = dict.fromkeys(name for one in self.datasets for name in one.counts)
+        columns = (
+            Column("dataset", "data set", NAME),
+            Column("new", "", WHETHER_NEW),
+            Column("rows"),
+            Column("features"),
+            Column("zeros", kind=FINE_SHARE),
+            Column("zero_rows", "rows of zeros only"),
+            *(Column(name, shown=False) for name in odd if name != "zero_rows"),
+        )
+        yield Table("datasets", "Data sets", columns, records, common={"set": self.name})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -120,7 +122,7 @@ class ExtractionResult(Result):
             "set": self.name,
             "path": str(self.path),
             "already_complete": self.already_complete,
-            "datasets": [one.to_dict() for one in self.datasets],
+            "datasets": self.get_table("datasets").to_list(),
             "command": self.command,
             "notes": list(self.notes),
         }
@@ -134,15 +136,7 @@ class ExtractionResult(Result):
             if new
             else "It was there already, made by the same request: nothing to do."
         )
-        header = ("data set", "", "rows", "features", "zeros", "rows of zeros only")
-        cells = tuple(
-            (
-                *(one.dataset, "new" if one.new else "was there"),
-                *(one.rows, one.features, format_percent(one.zeros, 2), one.counts["zero_rows"]),
-            )
-            for one in self.datasets
-        )
         odd = [sentence for one in self.datasets for sentence in one.oddities]
-        grid = Grid("Data sets", header, cells, left=2)
+        grids = self.get_table("datasets").grids()
         made = (f"In {self.path}, by: {self.command}",)
-        return Document(f"Feature set {self.name}", (grid, *odd, *self.notes), verdict, made)
+        return Document(f"Feature set {self.name}", (*grids, *odd, *self.notes), verdict, made)

@@ -1,15 +1,16 @@
 """The feature sets of an experiment: sizes, zeros, how they were made, whether they still hold."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadStore, OrdinateError
-from ordinate.render import Block, Document, Grid
-from ordinate.render.document import Cell
-from ordinate.render.estimates import format_count, format_percent
-from ordinate.results.base import Result
+from ordinate.render import Block, Document
+from ordinate.render.estimates import format_count
+from ordinate.render.tables import NAME, Column, Table
+from ordinate.results.base import SCHEMA, Result
 from ordinate.tuning.experiment.folder import Experiment
 from ordinate.tuning.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.tuning.experiment.manifest import Manifest
@@ -19,7 +20,7 @@ from ordinate.tuning.features.extraction import (
     list_unfinished_work,
     read_request,
 )
-from ordinate.tuning.features.extraction_report import SCHEMA, ExtractedDataset
+from ordinate.tuning.features.extraction_report import FINE_SHARE, ExtractedDataset
 from ordinate.tuning.features.feature_store import count_nonzero
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
@@ -47,9 +48,19 @@ class FeatureSetListing(Result):
     sets: tuple[FeatureSetEntry, ...]
     notes: tuple[str, ...]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each set and data set."""
-        return [dict(one.__dict__) for one in self.sets]
+    def tables(self) -> Iterable[Table]:
+        """Return the sets, data set by data set."""
+        columns = (
+            Column("set", kind=NAME),
+            Column("dataset", "data set", NAME),
+            Column("state", kind=NAME),
+            Column("rows"),
+            Column("features"),
+            Column("zeros", kind=FINE_SHARE),
+            Column("made_by", shown=False),
+            Column("problem", shown=False),
+        )
+        yield Table("sets", "Feature sets", columns, self.sets)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -57,7 +68,7 @@ class FeatureSetListing(Result):
             "schema": SCHEMA,
             "task": "features list",
             "where": str(self.where),
-            "sets": self.rows(),
+            "sets": self.get_table("sets").to_list(),
             "notes": list(self.notes),
         }
 
@@ -72,16 +83,11 @@ class FeatureSetListing(Result):
             return Document(title, self.notes, make)
         states = ", ".join(f"{n} {state}" for state, n in counts.items())
         verdict = f"Features of {format_count(len(self.sets), 'data set')}: {states}."
-        header = ("set", "data set", "state", "rows", "features", "zeros")
-        cells: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.set, one.dataset, one.state, one.rows, one.features, _format_share(one.zeros))
-            for one in self.sets
-        )
         how = {one.set: one.made_by for one in self.sets if one.made_by}
         said = [f"{name}: {command}" for name, command in how.items()]
         problems = [one.problem for one in self.sets if one.problem]
-        grid = Grid("Feature sets", header, cells, left=3)
-        blocks: tuple[Block, ...] = (grid, *dict.fromkeys(problems), *self.notes)
+        grids = self.get_table("sets").grids()
+        blocks: tuple[Block, ...] = (*grids, *dict.fromkeys(problems), *self.notes)
         return Document(title, blocks, verdict, tuple(said))
 
 
@@ -154,7 +160,3 @@ def _describe_own_features(experiment: Experiment, name: str, folder: Path) -> F
     state = HELD if same else CHANGED
     numbers = (found.rows, found.features, found.zeros)
     return FeatureSetEntry(name, folder.name, *numbers, state, manifest.command)
-
-
-def _format_share(share: float | None) -> str | None:
-    return None if share is None else format_percent(share, 2)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore, BadValues
+from ordinate.render.estimates import format_number, format_percent
 from ordinate.summaries.regression import UNIT_HINT
 from ordinate.tuning.experiment.workers import report_progress
 from ordinate.tuning.models.regressors import (
@@ -27,6 +28,11 @@ Floats = NDArray[np.float64]
 # of 1e20, is too much for a model: networks compute in 32 bits and square what flows through each
 # gated block, three of which take it to the 8th power, and polynomials take powers, too.
 REACH = 1e3
+REQUESTED_NOTE = "Models are told which, as was asked."
+NO_TIME_NOTE = (
+    "There was no time to look whether that matters, so models are not told. Give more time, or "
+    "decide without looking: --lattice always, or never."
+)
 REPEAT_COUNT = 5  # a value that occurs more often in training repeats
 LIKE_TOLERANCE = 1e-6  # of a value: kept in single precision, or typed, it is the same
 LEAST_TOLERANCE = 1e-15  # of what a column spans: so far from 0 is what is 0 up to rounding
@@ -98,6 +104,41 @@ def _compute_bounds(values: Floats) -> tuple[Floats, Floats]:
         LIKE_TOLERANCE * np.abs(values), LEAST_TOLERANCE * span, MOST_TOLERANCE * span
     )
     return values - tolerance, values + tolerance
+
+
+@dataclass(frozen=True)
+class LatticeFinding:
+    """What is known of a lattice: the share of rows on it, and what telling it is worth."""
+
+    share: float
+    used: bool
+    mae_with_indicator: float = float("nan")  # of a smooth model that has the indicator
+    mae_without_indicator: float = float("nan")
+    gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
+    chance: bool = False  # whether what is gained is no more than its standard error
+
+    def note(self, unit: str | None) -> str:
+        """Say what was found, and what was done."""
+        of = f" {unit}" if unit else ""
+        share = format_percent(self.share, 0)
+        head = f"{share} of the rows lie on a lattice: each of their values repeats."
+        if np.isnan(self.mae_with_indicator):
+            return f"{head} {REQUESTED_NOTE if self.used else NO_TIME_NOTE}"
+        side = "lower" if self.gap < 0 else "higher"
+        evaluated = (
+            f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
+            f"(median), and a smooth model that is told has MAE "
+            f"{format_number(self.mae_with_indicator)} instead of "
+            f"{format_number(self.mae_without_indicator)}{of} on held-out rows."
+        )
+        done = (
+            "So models are told which rows these are: it says where rows come from, and is no law."
+            if self.used
+            else "Models are not told."
+            if not self.chance
+            else "Models are not told: the gain is no more than its standard error."
+        )
+        return f"{head} {evaluated} {done}"
 
 
 @dataclass(frozen=True, eq=False)

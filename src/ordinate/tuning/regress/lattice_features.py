@@ -7,21 +7,16 @@ model is fitted with this feature and without it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
 
 import numpy as np
 
-from ordinate.render.estimates import format_number, format_percent
 from ordinate.tuning.models.regressors import find_model_type
-from ordinate.tuning.regress.fitting import Lattice
+from ordinate.tuning.regress.fitting import Lattice, LatticeFinding, RegressorFit
 from ordinate.tuning.regress.splits import assign_unit_ids
+from ordinate.tuning.regress.task import RegressionTask
 from ordinate.tuning.search.fits import Floats, OutOfTime, Record, load_or_compute, run_fit
 from ordinate.tuning.search.task import Candidate
-
-if TYPE_CHECKING:
-    from ordinate.tuning.regress.fitting import RegressorFit
-    from ordinate.tuning.regress.task import RegressionTask
 
 # Smooth, so that it cannot tell a lattice by itself, as trees can; it learns what telling is worth.
 LATTICE_MODEL = "gp"
@@ -29,52 +24,12 @@ QUICK_PARAMS = {"rows": 300}
 # of rows on the lattice: with fewer on either side there is nothing to tell
 LEAST_SHARE, MOST_SHARE = 0.05, 0.95
 MOST_ROWS = 2_000  # rows on which it is evaluated
-REQUESTED_NOTE = "Models are told which, as was asked."
-NO_TIME_NOTE = (
-    "There was no time to look whether that matters, so models are not told. Give more time, or "
-    "decide without looking: --lattice always, or never."
-)
 
 
 # --- whether it is of use ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LatticeFinding:
-    """What is known of a lattice: the share of rows on it, and what telling it is worth."""
-
-    share: float
-    used: bool
-    mae_with_indicator: float = float("nan")  # of a smooth model that has the indicator
-    mae_without_indicator: float = float("nan")
-    gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
-    chance: bool = False  # whether what is gained is no more than its standard error
-
-    def note(self, unit: str | None) -> str:
-        """Say what was found, and what was done."""
-        of = f" {unit}" if unit else ""
-        share = format_percent(self.share, 0)
-        head = f"{share} of the rows lie on a lattice: each of their values repeats."
-        if np.isnan(self.mae_with_indicator):
-            return f"{head} {REQUESTED_NOTE if self.used else NO_TIME_NOTE}"
-        side = "lower" if self.gap < 0 else "higher"
-        evaluated = (
-            f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
-            f"(median), and a smooth model that is told has MAE "
-            f"{format_number(self.mae_with_indicator)} instead of "
-            f"{format_number(self.mae_without_indicator)}{of} on held-out rows."
-        )
-        done = (
-            "So models are told which rows these are: it says where rows come from, and is no law."
-            if self.used
-            else "Models are not told."
-            if not self.chance
-            else "Models are not told: the gain is no more than its standard error."
-        )
-        return f"{head} {evaluated} {done}"
-
-
-def detect_lattice(task: "RegressionTask") -> LatticeFinding | None:
+def detect_lattice(task: RegressionTask) -> LatticeFinding | None:
     """Return what the rows that are not for the test show of a lattice, if there is one.
 
     It is not used where there was no time to evaluate it.
@@ -97,7 +52,7 @@ def detect_lattice(task: "RegressionTask") -> LatticeFinding | None:
     return LatticeFinding(**record) if record else None
 
 
-def _evaluate_lattice(task: "RegressionTask", share: float) -> Record:
+def _evaluate_lattice(task: RegressionTask, share: float) -> Record:
     """Fit a smooth model that is told, and one that is not, on the same folds.
 
     The one that is told also says what it would predict for each row on the other side. Where too
@@ -122,7 +77,7 @@ def _evaluate_lattice(task: "RegressionTask", share: float) -> Record:
     return asdict(LatticeFinding(share, better, *means, gap, chance))
 
 
-def _improves_significantly(task: "RegressionTask", untold: Floats, told: Floats) -> bool:
+def _improves_significantly(task: RegressionTask, untold: Floats, told: Floats) -> bool:
     """Tell whether errors shrink by more than the standard error of that; groups stay whole.
 
     Errors are absolute ones: were they squared, the few rows that nobody can predict would decide.
@@ -135,7 +90,7 @@ def _improves_significantly(task: "RegressionTask", untold: Floats, told: Floats
     return bool(sums.sum() > np.sqrt(len(sums)) * sums.std(ddof=1))
 
 
-def _reduce_task(task: "RegressionTask") -> "RegressionTask | None":
+def _reduce_task(task: RegressionTask) -> RegressionTask | None:
     """Return the task with no more rows than an evaluation needs, if these allow any folds.
 
     Rows that are apart stay apart.
@@ -156,7 +111,7 @@ def _reduce_task(task: "RegressionTask") -> "RegressionTask | None":
     return replace(task, split=split, settings=settings, best_trials={})
 
 
-def _predict_held_out(task: "RegressionTask", fits: "Sequence[RegressorFit]") -> Floats:
+def _predict_held_out(task: RegressionTask, fits: Sequence[RegressorFit]) -> Floats:
     end = task.budget.end
     made = task.workers.map(run_fit, [replace(fit, end=end, checkpoint=None) for fit in fits])
     return np.concatenate([outputs.predictions for outputs in made])

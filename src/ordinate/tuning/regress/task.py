@@ -1,6 +1,6 @@
 """The regression task: from a table to models and intervals in the unit of its target."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,23 +15,22 @@ from ordinate.render.estimates import format_with_unit
 from ordinate.render.reserved_paths import MODELS
 from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.regression_comparison import ModelItems, compare_models
-from ordinate.results.regression_scores import RegressionScores
 from ordinate.results.regression_sources import evaluate_regression
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.regression import Moments
+from ordinate.summaries.regression import TRAIN_MEAN, Moments
 from ordinate.tuning.experiment.safe_files import compute_digest, resolve_inside
 from ordinate.tuning.models.regressors import find_model_type
 from ordinate.tuning.regress.blend import Blend, blend_out_of_fold
 from ordinate.tuning.regress.fitting import (
     DATA_KEY,
     Floats,
+    LatticeFinding,
     RegressorFit,
     Rows,
     TrainingArrays,
     check_targets_vary,
 )
-from ordinate.tuning.regress.lattice_features import LatticeFinding, detect_lattice
 from ordinate.tuning.regress.prediction_intervals import (
     IntervalCalibration,
     compute_spread,
@@ -71,6 +70,7 @@ BLEND, TEST_PART = "blend", "test"
 CACHE_VERSION = 4  # of what runs cache: raise it when the same settings give other numbers
 ENOUGH_VALIDATION_ROWS = 50  # validation rows, or groups of them: fewer are no measure of intervals
 EARLY_STOPPING_SHARE = 0.1  # of the rows of a fit, by which it stops early
+STORED_ERRORS = ("mae", "r2", "relative_accuracy", "baseline_rmse")  # of trials, beside the RMSE
 FEWEST_ROWS = 4  # rows to learn from and to choose by
 
 
@@ -91,6 +91,7 @@ class RegressionTask(Task):
     split: Split
     shift: Split | None = None  # whose test rows are the extreme region
     unit: str | None = None
+    find_lattice: Callable[[Self], LatticeFinding | None]  # once rows and workers are known
     lattice: LatticeFinding | None = None
 
     def __post_init__(self) -> None:
@@ -101,7 +102,7 @@ class RegressionTask(Task):
 
     def prepare(self) -> Self:
         """Return the task once it is known whether models are told of a lattice."""
-        return replace(self, lattice=detect_lattice(self))
+        return replace(self, lattice=self.find_lattice(self))
 
     @property
     def tells_lattice(self) -> bool:
@@ -266,12 +267,11 @@ class RegressionTask(Task):
     def score(self, predictions: Floats) -> Score:
         """Return the RMSE, and as attributes other errors, and the RMSE of the training mean."""
         training = self.normalization
-        found = RegressionScores.of(self.targets, predictions, training)
-        stored = {name: found.values[name] for name in ("mae", "r2", "relative_accuracy")}
-        stored["baseline_rmse"] = float(find_metric("baseline_rmse", Moments)(found.table))
-        stored["normalized_rmse"] = training.normalize_errors(found.values["rmse"])
-        attributes = {name: to_json_number(float(x)) for name, x in stored.items()}
-        return Score(self.compute_rmse(predictions), attributes)
+        moments = Moments.of(self.targets, predictions, constants={TRAIN_MEAN: training.mean})
+        found = {name: find_metric(name, Moments)(moments) for name in STORED_ERRORS}
+        rmse = self.compute_rmse(predictions)
+        found["normalized_rmse"] = training.normalize_errors(rmse)
+        return Score(rmse, {name: to_json_number(float(x)) for name, x in found.items()})
 
     def evaluate(self, predictions: Floats) -> RegressionEvaluation:
         """Return what predictions for the held-out rows are worth."""

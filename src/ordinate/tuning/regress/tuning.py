@@ -10,6 +10,7 @@ from ordinate.errors import BadOutput, shorten
 from ordinate.render.reserved_paths import TEST, TRAINING
 from ordinate.summaries.tabulation import RowPolicy
 from ordinate.tuning.experiment.workers import WorkerPool
+from ordinate.tuning.regress.lattice_features import detect_lattice
 from ordinate.tuning.regress.settings import Settings
 from ordinate.tuning.regress.splits import Split
 from ordinate.tuning.regress.table import Table, load_table
@@ -146,4 +147,5 @@ def _make_task(
         split=split,
         shift=shift,
         unit=unit,
+        find_lattice=detect_lattice,
     )

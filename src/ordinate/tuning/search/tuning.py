@@ -3,14 +3,14 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadOutput, shorten
-from ordinate.render import Document, Grid, render
+from ordinate.render import Document, render
 from ordinate.render.reserved_paths import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -21,6 +21,7 @@ from ordinate.render.reserved_paths import (
     TRIALS_FILE,
     refuse_foreign_files,
 )
+from ordinate.render.tables import NAME, Column, Table
 from ordinate.results.base import Record, Result
 from ordinate.tuning.experiment.lock import hold_lock
 from ordinate.tuning.experiment.manifest import Manifest
@@ -312,9 +313,11 @@ class DryRun(Result):
             "notes": list(self.notes),
         }
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each input."""
-        return [{"items": self.source.n} | one for one in self.inputs]
+    def tables(self) -> Iterable[Table]:
+        """Return the inputs."""
+        set_, *further = self.inputs[0]
+        columns = (Column(set_, kind=NAME), *map(Column, further))
+        yield Table("inputs", "Inputs", columns, self.inputs, common={"items": self.source.n})
 
     def document(self) -> Document:
         """Return the plan for people."""
@@ -329,11 +332,9 @@ class DryRun(Result):
             f"{jobs}."
         )
         tests = f"{self.source.n:,} items. Test data: {', '.join(self.tests) or 'none'}."
-        header = tuple(self.inputs[0])
-        rows = tuple(tuple(one.values()) for one in self.inputs)
         return Document(
             f"Plan: tune for {self.metric}",
-            (Grid("Inputs", header, rows), models, tests),
+            (*self.get_table("inputs").grids(), models, tests),
             verdict,
             self.notes,
         )

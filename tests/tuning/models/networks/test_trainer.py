@@ -1,14 +1,11 @@
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import mean_absolute_error, r2_score
 
 from ordinate.errors import BadOption, BadStore, NoItems
-from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 from ordinate.tuning.models import model_files
 from ordinate.tuning.models.networks.residual_network import ResidualNetwork
@@ -206,36 +203,6 @@ def test_nothing_to_learn_from_is_an_error():
         trainer().fit(part(1, 0))
     with pytest.raises(BadOption, match="there are 2 and 1"):
         Trainer(SHAPE, QUICK, [1, 2], [UNIT])
-
-
-# --- testing -------------------------------------------------------------------------------------
-
-
-def test_a_test_is_in_the_unit_and_on_the_normalised_scale():
-    found = fitted((0, 1))
-    data = part(2, 40, 2)
-    for k, of in enumerate(found.normalizations):
-        y = data.targets[k].double().numpy()
-        p = found.predict(found.best, data)[k]
-        tested = RegressionScores.of(of.denormalize(y), of.denormalize(p), of)
-        sigma, error = y.std(), np.sqrt(np.mean((p - y) ** 2))
-        normalized = {
-            "rmse": error,
-            "mae": mean_absolute_error(y, p),
-            "r2": r2_score(y, p),
-            "relative_accuracy": 1 - error / sigma,
-            "skill": 1 - error / np.sqrt(np.mean(y**2)),  # 0 is the training mean
-        }
-        assert tested.normalized == pytest.approx(normalized)
-        in_unit = normalized | {name: 100 * normalized[name] for name in ("rmse", "mae")}
-        assert tested.values == pytest.approx(in_unit)
-
-
-def test_what_is_undefined_is_null():
-    found = RegressionScores.of([600.0, 600.0], [610.0, 590.0], UNIT).to_dict()
-    assert found["values"]["r2"] is None
-    assert found["normalized"]["rmse"] == pytest.approx(0.1)
-    json.dumps(found, allow_nan=False)
 
 
 # --- the same again ------------------------------------------------------------------------------
