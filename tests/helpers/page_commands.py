@@ -91,8 +91,8 @@ def write_files(folder: Path, command: list[str]) -> None:
         shutil.copy(locate_example(name), folder)
     if command[0] in ("init", "predict", "features"):
         _write_texts(folder)
-    elif command[0].endswith("regression"):
-        _write_densities(folder, command, predicted=command[0].startswith("evaluate"))
+    elif command[0].endswith("regression") or "--target" in command:
+        _write_densities(folder, command, predicted=command[0] != "tune-regression")
     else:
         _write_levels(folder, command)
     (folder / "mine.py").write_text(OWN_METRIC, encoding="utf-8")

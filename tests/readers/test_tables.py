@@ -97,24 +97,24 @@ STRANGE = {
 }
 CALLS = {
     "evaluate": lambda data: ordinate.evaluate(data, **NAMED),
-    "compare": lambda data: ordinate.compare(data, ["guess", "level"], gold="level"),
+    "compare": lambda data: ordinate.compare(data, ["guess", "other"], "1,2", gold="level"),
     "evaluate_regression": lambda data: ordinate.evaluate_regression(
         data, target="level", predicted="guess"
     ),
-    "compare target": lambda data: ordinate.compare(data, ["guess", "level"], target="level"),
+    "compare target": lambda data: ordinate.compare(data, ["guess", "other"], target="level"),
 }
 
 
-READS_FILES = {"evaluate"}
+READS_FILES = {"evaluate", "compare", "compare target"}
 
 
 @pytest.mark.parametrize("kind", STRANGE)
 @pytest.mark.parametrize("function", CALLS)
 def test_what_is_no_table_is_told_what_is_one(tmp_path, kind, function):
-    Path(tmp_path / "items.csv").write_text("level,guess\n1,1\n")
+    Path(tmp_path / "items.csv").write_text("level,guess,other\n1,1,2\n")
     data, call = STRANGE[kind](tmp_path), CALLS[function]
     if kind in {"path", "name"} and function in READS_FILES:
-        assert call(data).confusion_matrix.n == 1
+        assert call(data).to_dict()["n"] == 1
         return
     with pytest.raises(BadInput, match=r"is no table\. Pass a frame of pandas, .*Query\(connec"):
         call(data)

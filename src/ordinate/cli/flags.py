@@ -25,7 +25,8 @@ def name_flag(option: str, value: Any = ...) -> str:
     flag = FLAGS.get(option, format_flag(option))
     if value is ... or isinstance(value, bool):
         return flag if value else format_flag(f"no_{option}")
-    return f"{flag} {shlex.quote(','.join(map(str, value)) if isinstance(value, list) else value)}"
+    shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{flag} {shlex.quote(shown)}"
 
 
 class InputPath(str):

@@ -190,20 +190,6 @@ class CaseColumns:
     ] = None
 
 
-def find_clusters(options: argparse.Namespace) -> str | None:
-    """Return the column of the clusters: the cases, where metrics are averaged over any."""
-    from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES
-
-    groups: str | None = getattr(options, "groups", None)
-    if not hasattr(options, "average_over"):
-        if hasattr(options, "fixed_cases"):
-            raise BadOption(UNNAMED_CASES)
-        return groups
-    if groups not in {None, options.average_over}:
-        raise BadOption(CASES_ARE_CLUSTERS)
-    return str(options.average_over)
-
-
 def add_metrics_option(parser: argparse._ActionsContainer) -> None:
     """Add the option that names metrics."""
     help_ = "names or expressions separated by commas, or all"

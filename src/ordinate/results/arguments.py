@@ -8,10 +8,16 @@ from ordinate.errors import BadOption, name_options
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
+from ordinate.readers.columns import Files
 from ordinate.readers.panels import count_table_systems
+from ordinate.readers.systems import count_systems
 from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table
 from ordinate.results.base import Origin
-from ordinate.results.given_columns import refuse_strange_table, take_columns
+from ordinate.results.given_columns import (
+    refuse_idle_options,
+    refuse_strange_table,
+    take_columns,
+)
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
@@ -110,6 +116,20 @@ def name_columns(columns: Any, noun: str = "systems", *, data: Any = None) -> di
     return named
 
 
+def find_files(data: Any, systems: Any, *columns: Any) -> Files | None:
+    """Return the files that data name, None where they are something else."""
+    named = [] if isinstance(systems, Mapping) or is_table(systems) else systems or []
+    return Files.find(data, [*columns, *([named] if isinstance(named, str) else named)])
+
+
+def name_file_columns(systems: Any) -> tuple[str, ...]:
+    """Return the names of columns of files."""
+    named = (systems,) if isinstance(systems, str) else tuple(systems)
+    if isinstance(systems, Mapping) or not all(isinstance(name, str) for name in named):
+        raise BadOption("With files, systems=… are the names of their columns.")
+    return named
+
+
 def find_column_name(column: Any) -> str | None:
     """Return the name that a column of a data frame has, None of a plain one."""
     name = column if isinstance(column, str) else getattr(column, "name", None)
@@ -128,6 +148,7 @@ def count_panel(
     systems: Any,
     *,
     gold: Any = None,
+    predicted: Any = None,
     scale: ScaleDeclaration,
     weights: Any,
     groups: Any,
@@ -135,7 +156,26 @@ def count_panel(
     label_map: LabelMap | None = None,
     check_count: Callable[[int], None],
 ) -> tuple[Panel, Origin]:
-    """Count what systems predict for the same items, and say which scale was taken."""
+    """Count what systems predict for the same items, and say which scale was taken.
+
+    They are columns, or each is a file, whose predictions are in the column `predicted`.
+    """
+    files = find_files(data, systems, gold, predicted)
+    spelling = LabelMap() if label_map is None else label_map
+    if files is not None:
+        names = () if systems is None else name_file_columns(systems)
+        roles = {"gold": gold, "predicted": predicted, "weights": weights, "groups": groups}
+        asked = files.name_columns(roles, systems=names, renamed=spelling)
+        order = None if scale is None else Scale.of(scale)
+        watch, admit = files.watch, check_count
+        counted = count_systems(files.names, asked, order, missing, watch=watch, admit=admit)
+        return counted.panel, Origin(
+            counted.gold,
+            files=counted.files,
+            match_counts=counted.match_counts,
+            notes=counted.notes,
+        )
+    refuse_idle_options("it is of files, one for each system", predicted=predicted)
     refuse_strange_table(data, gold)
     named = name_columns(systems, data=data)
     check_count(len(named))
@@ -144,7 +184,6 @@ def count_panel(
     if isinstance(given.table, LazyTable):
         found = count_table_systems(given.table, given.names, named, scale, missing, label_map)
         return found.panel, Origin(found.gold, notes=found.notes)
-    spelling = LabelMap() if label_map is None else label_map
     given, declared = given.read_labels(scale, spelling, predictions)
     clusters = None if groups is None else factorize_column(given["groups"], "groups")
     columns = {name: given[f"{SYSTEM} {name}"] for name in named}

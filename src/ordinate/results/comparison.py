@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.errors import BadOption, NotApplicable, word_advice
+from ordinate.inference import Estimate
 from ordinate.inference.case_averages import CaseValues, average_cases, compute_case_values
 from ordinate.inference.case_differences import (
     count_differing_cases,
@@ -34,13 +34,12 @@ from ordinate.render.document import Variants
 from ordinate.render.estimates import format_count
 from ordinate.render.tables import NAME, P_VALUE, Column, Table, to_plain
 from ordinate.results.arguments import (
-    SYSTEM,
+    IntervalOption,
     MetricSelection,
     ScaleDeclaration,
     check_system_count,
     count_panel,
     find_column_name,
-    name_columns,
     resolve_intervals,
 )
 from ordinate.results.base import Origin, Record, record_call, to_json_label
@@ -55,8 +54,6 @@ from ordinate.results.comparison_settings import (
 )
 from ordinate.results.given_columns import (
     refuse_idle_options,
-    refuse_strange_table,
-    take_columns,
 )
 from ordinate.results.joint_comparison import CASES, JointComparison
 from ordinate.results.leaderboard import (
@@ -453,6 +450,7 @@ def compare(
     *,
     gold: Any = None,
     target: Any = None,
+    predicted: Any = None,
     unit: str | None = None,
     weights: Any = None,
     groups: Any = None,
@@ -461,27 +459,30 @@ def compare(
     label_map: Mapping[str, str | None] | None = None,
     tidy_labels: bool = False,
     edges: Iterable[float] = (),
-    interval: ConfidenceIntervals | float = 0.95,
+    interval: IntervalOption = 0.95,
     resamples: int | None = None,
     seed: int | None = None,
     against: str | None = None,
     correction: Correction = "max_t",
     margins: Mapping[str, float] | None = None,
-    pairs: Iterable[tuple[str, str]] = (),
+    pairs: Iterable[tuple[str, str] | str] = (),
+    progress: ProgressCallback | None = None,
 ) -> "Comparison | RegressionComparison":
     """Compare systems that predict levels, or a target, for the same items.
 
     `data` is a column of gold levels, and `systems` are columns of predictions by name; or it is a
     table, as for `evaluate`, and the other arguments name its columns: `compare(frame,
-    gold="level", systems=["a", "b"])`. With `target`, a column of numbers and their `unit` in place
-    of gold levels, systems are regression models. `groups` is a column that says which items belong
-    together (writers, topics, documents); `average_over` is such a column, too: of cases, by whose
-    means systems are compared as well, paired by case. `missing` is what becomes of items that lack
-    a value: 'error', 'drop', and of levels 'worst'. `label_map`, `tidy_labels` and `edges` are
-    those of `evaluate`. `interval` is the confidence level, or `ConfidenceIntervals` with all
-    choices; `resamples` (2,000) and `seed` (0) go with a level. `against` is 'all', 'leader' or the
-    name of a system; `margins` are differences that do not matter, by metric; `pairs` get
-    permutation tests.
+    gold="level", systems=["a", "b"])`; or it is files, of which either one has all systems, or the
+    first has gold, and each further one the `predicted` column of a system, joined by an id:
+    `compare(Files(["gold.csv", *runs], id="essay"), gold="level")`. With `target`, a column of
+    numbers and their `unit` in place of gold levels, systems are regression models. `groups` is a
+    column that says which items belong together (writers, topics, documents); `average_over` is
+    such a column, too: of cases, by whose means systems are compared as well, paired by case.
+    `missing` is what becomes of items that lack a value: 'error', 'drop', and of levels 'worst'.
+    `label_map`, `tidy_labels` and `edges` are those of `evaluate`. `interval` is the confidence
+    level, or `ConfidenceIntervals` with all choices; `resamples` (2,000) and `seed` (0) go with a
+    level. `against` is 'all', 'leader' or the name of a system; `margins` are differences that do
+    not matter, by metric; `pairs` get permutation tests.
 
     >>> gold = ["low", "mid", "high"] * 20
     >>> systems = {"near": ["low", "mid", "mid"] * 20, "flat": ["mid"] * 60}
@@ -494,15 +495,15 @@ def compare(
     'near leads on rmse with 1.000 kg. It is not tested against far: it is the same for all items.'
     """
     intervals = resolve_intervals(interval, seed=seed, resamples=resamples)
-    if average_over is not None and groups is not None:
+    same = isinstance(groups, str) and isinstance(average_over, str) and groups == average_over
+    if average_over is not None and groups is not None and not same:
         raise BadOption(CASES_ARE_CLUSTERS)
     if intervals is None:
-        raise BadOption("Systems are compared at a confidence level: give interval=0.95, say.")
+        advice = word_advice("give {interval}, say", interval=0.95)
+        raise BadOption(f"Systems are compared at a confidence level: {advice}.")
     if intervals.stratified:
         raise BadOption("Joint resamples of systems are not stratified: leave out stratified=True.")
-    named = [tuple(map(str, pair)) for pair in pairs]
-    if any(len(pair) != 2 for pair in named):
-        raise BadOption("A pair is two different systems.")
+    named = list(pairs)
     summary = ConfusionMatrix if target is None else Moments
     given_margins = (margins or {}).items()
     settings = ComparisonSettings(
@@ -513,13 +514,13 @@ def compare(
         against=against,
         correction=correction,
         margins={find_metric(name, summary).expression: margin for name, margin in given_margins},
-        pairs=[(first, second) for first, second in named],
     )
     label_map = LabelMap(label_map, tidy=tidy_labels, edges=edges)
     if target is not None:
         refuse_idle_options(
             "it is for levels, and a target is a number",
             gold=gold,
+            predicted=predicted,
             scale=scale,
             average_over=average_over,
             label_map=label_map if len(label_map) else None,
@@ -530,10 +531,12 @@ def compare(
         columns = {"target": target, "weights": weights, "groups": groups}
         return _compare_models(data, systems, metrics, settings, unit, missing, **columns)
     refuse_idle_options("it is that of a target: name one", unit=unit)
+    selected = select_compared_metrics(metrics, settings)
     panel, origin = count_panel(
         data,
         systems,
         gold=gold,
+        predicted=predicted,
         scale=scale,
         weights=weights,
         groups=groups if average_over is None else average_over,
@@ -544,7 +547,23 @@ def compare(
     cases = None
     if average_over is not None:
         cases = Cases(panel.group_values, find_column_name(average_over))
-    return Comparison.from_panel(panel, metrics, settings, cases=cases, origin=origin)
+    settings = replace(settings, pairs=[_split_pair(pair, panel.systems) for pair in named])
+    return Comparison.from_panel(
+        panel, selected, settings, cases=cases, origin=origin, progress=progress
+    )
+
+
+def _split_pair(pair: Any, systems: Sequence[str]) -> tuple[str, str]:
+    """Return the two systems of a pair, 'a:b' or by names; these may have colons, too."""
+    if isinstance(pair, str):
+        parts = pair.split(":")
+        splits = [(":".join(parts[:k]), ":".join(parts[k:])) for k in range(1, len(parts))]
+        known = [split for split in splits if set(split) <= set(systems)]
+        pair = [*known, *splits, (pair,)][0]
+    if len(pair) != 2:
+        raise BadOption("A pair is two different systems.")
+    first, second = map(str, pair)
+    return first, second
 
 
 def _compare_models(
@@ -557,18 +576,11 @@ def _compare_models(
     **columns: Any,
 ) -> "RegressionComparison":
     from ordinate.results.regression_comparison import (  # noqa: PLC0415 - start-up: levels need it not
-        ModelItems,
+        collect_models,
         compare_models,
     )
 
-    refuse_strange_table(data, columns["target"])
-    named = name_columns(systems, data=data)
-    check_system_count(len(named))
-    given = take_columns(
-        data, "target", **columns, **{f"{SYSTEM} {name}": column for name, column in named.items()}
-    )
-    models = ModelItems.collect(given, list(named), missing)
-    origin = Origin(given.names.get("target", "target"))
+    models, origin = collect_models(data, systems, columns, missing)
     return compare_models(models, metrics, settings, unit, origin)
 
 

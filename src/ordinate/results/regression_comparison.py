@@ -1,8 +1,8 @@
 """Regression models, compared on the same items as systems of any other task are."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,15 +28,27 @@ from ordinate.inference.regression_differences import (
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.inference.system_differences import DifferenceLaw
 from ordinate.metrics import Metric
+from ordinate.readers.column_names import check_column
+from ordinate.readers.columns import Files
+from ordinate.readers.databases import Query
+from ordinate.readers.duckdb_connection import quote_identifier
+from ordinate.readers.item_columns import read_columns
 from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.render import Document
 from ordinate.render.estimates import describe_clusters, format_count
 from ordinate.render.tables import Column, Table, to_plain
-from ordinate.results.arguments import SYSTEM, MetricSelection
+from ordinate.results.arguments import (
+    SYSTEM,
+    MetricSelection,
+    check_system_count,
+    find_files,
+    name_columns,
+    name_file_columns,
+)
 from ordinate.results.base import Origin, Record
 from ordinate.results.comparison_report import ComparisonReport
 from ordinate.results.comparison_settings import ComparisonSettings, resolve_settings
-from ordinate.results.given_columns import GivenColumns
+from ordinate.results.given_columns import GivenColumns, refuse_strange_table, take_columns
 from ordinate.results.joint_comparison import FEW_INFLUENCES, INFLUENCES, JointComparison
 from ordinate.results.leaderboard import (
     Leaderboard,
@@ -201,11 +213,6 @@ class ModelItems:
         cls, given: GivenColumns, names: Sequence[str], missing: MissingPolicy
     ) -> "ModelItems":
         """Return the items of columns at hand, without those that lack a value."""
-        if isinstance(given.table, LazyTable):
-            raise BadOption(
-                f"Models are compared item by item, and {given.table.name} is not in memory: "
-                "collect its rows into a frame first."
-            )
         if given.table is not None:
             refuse_unnamed_columns(given.names, "target")
         if missing == "worst":
@@ -287,6 +294,69 @@ class ModelItems:
         codes = None if self.groups is None else self.groups.codes[rows]
         sums = sum_influence(influence, weights, codes, counted=self.is_counted)
         return math.sqrt(self.units / (self.units - 1)) / self.total * sums
+
+
+def collect_models(
+    data: Any, systems: Any, columns: Mapping[str, Any], missing: MissingPolicy
+) -> tuple[ModelItems, Origin]:
+    """Return targets and predictions, wherever they are, and where they came from."""
+    files = find_files(data, systems, *columns.values())
+    if files is None:
+        refuse_strange_table(data, columns["target"])
+        names = name_columns(systems, data=data)
+    else:
+        named = name_file_columns(systems or ())
+        names = dict(zip(named, named, strict=True))
+    check_system_count(len(names))
+    origin = Origin("target")
+    if files is not None:
+        data, read = _read_files(files, names, columns)
+        origin = Origin(files=read)
+    elif isinstance(data, Query) and all(isinstance(x, str) for x in names.values()):
+        data = _read_query(data, [*columns.values(), *names.values()])
+    predictions = {f"{SYSTEM} {name}": column for name, column in names.items()}
+    given = take_columns(data, "target", **columns, **predictions)
+    if isinstance(given.table, LazyTable):
+        raise BadOption(
+            f"Models are compared item by item, and {given.table.name} is not in memory: collect "
+            "its rows into a frame first."
+        )
+    models = ModelItems.collect(given, list(names), missing)
+    return models, replace(origin, gold=given.names.get("target", "target"))
+
+
+def _read_files(
+    files: Files, systems: Iterable[str], columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the columns of files, and the names of these."""
+    if files.id is not None or files.gold_file is not None or files.row_order:
+        raise BadOption("Regression models are columns of one file: their rows are not joined.")
+    options = files.name_columns(columns)
+    groups = options.groups
+    numbers = [options.target, options.weights, *systems]
+    found = read_columns(
+        files.names,
+        [name for name in numbers if name is not None],
+        options,
+        labels=[groups] if groups else [],
+        watch=files.watch,
+    )
+    cells = {
+        name: column if isinstance(column, list) else np.ma.masked_invalid(column)
+        for name, column in found.columns.items()
+    }
+    return cells | found.labels, found.files
+
+
+def _read_query(query: Query, names: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the columns of a query."""
+    known = dict.fromkeys(query.columns)
+    wanted = [name for name in dict.fromkeys(names) if isinstance(name, str)]
+    for name in wanted:
+        check_column(query.name, name, known)
+    selected = ", ".join(map(quote_identifier, wanted))
+    rows = query.read(f"SELECT {selected} FROM {query.source}").rows  # noqa: S608 - names are quoted
+    return {name: [row[k] for row in rows] for k, name in enumerate(wanted)}
 
 
 # --- leaderboards --------------------------------------------------------------------------------
