@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 __all__ = [
     "BadFile",
@@ -222,11 +221,15 @@ def hide_password(url: str) -> str:
 
 
 def _names_password(parameter: str) -> bool:
+    from urllib.parse import unquote  # noqa: PLC0415 - start-up: few name an address
+
     return PASSWORD_NAME.search(unquote(parameter)) is not None
 
 
 def list_passwords(url: str) -> list[str]:
     """Return the passwords of an address, as it has them and as a server gets them."""
+    from urllib.parse import unquote  # noqa: PLC0415 - start-up: few name an address
+
     named = [value for name, value in PARAMETER.findall(url) if _names_password(name)]
     found = [*(password for _, password in PASSWORD_AT_HOST.findall(url)), *named]
     return [text for password in found for text in (password, unquote(password)) if text]

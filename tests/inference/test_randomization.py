@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
-from ordinate.inference.prediction_swaps import MOST_ENUMERATED_UNITS, draw_coins, enumerate_coins
+from ordinate.inference.prediction_swaps import draw_coins
 from ordinate.inference.randomization import choose_swap_count, compute_p_values, draw_signs
+from ordinate.inference.resampling import MOST_ENUMERATED_UNITS, enumerate_coins
 
 UNIT_DIFFERENCES = st.integers(2, 6).flatmap(
     lambda pairs: st.lists(

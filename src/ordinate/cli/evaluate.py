@@ -1,7 +1,7 @@
 """`ordinate evaluate`: files of gold levels and predictions or probabilities in, a report out."""
 
 import argparse
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.file_options import (
@@ -32,6 +32,7 @@ from ordinate.errors import BadOption
 from ordinate.settings import format_flag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ordinate.inference import ConfidenceIntervals
@@ -122,15 +123,25 @@ def _add_interval_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and compare it with --fail-under."""
-    from ordinate.cli.output import check_output_paths, replace_atomically
-
     thresholds = [_parse_threshold(text) for text in options.fail_under]
     _split_scale_by(options)
-    check_output_paths(list_inputs(options), (options.output, options.items))
     metrics = _select_metrics(options, [metric for metric, _ in thresholds])
-    with replace_atomically(options.items, force=options.force) as items:
+    with _open_items(options) as items:
         result = write_report(options, lambda: _evaluate(options, metrics, items))
     return check_thresholds(options, result, thresholds)
+
+
+@contextmanager
+def _open_items(options: argparse.Namespace) -> "Iterator[Path | None]":
+    """Give a file for the items that disagree, if they are asked for."""
+    if options.items is None:
+        yield None
+        return
+    from ordinate.cli.output import check_output_paths, replace_atomically
+
+    check_output_paths(list_inputs(options), (options.output, options.items))
+    with replace_atomically(options.items, force=options.force) as items:
+        yield items
 
 
 def _evaluate(
@@ -139,12 +150,13 @@ def _evaluate(
     """Call the function of the command, or the one for cases that have scales of their own."""
     from ordinate.cli.progress import show_share
     from ordinate.results import evaluate
-    from ordinate.results.case_scales import evaluate_cases
-    from ordinate.scale.declaration_files import read_case_scales
 
     settings = {"metrics": metrics, "missing": options.missing}
     settings |= collect_columns(options) | {"interval": _parse_intervals(options)}
     if hasattr(options, "scale_by"):
+        from ordinate.results.case_scales import evaluate_cases
+        from ordinate.scale.declaration_files import read_case_scales
+
         settings |= {"cases": options.scale_by, "scale_by": read_case_scales(options.scale_file)}
         with open_source(options) as source:
             return evaluate_cases(source, **settings)

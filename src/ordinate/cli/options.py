@@ -350,13 +350,13 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
 
 def write_report(options: argparse.Namespace, make: Callable[[], R]) -> R:
     """Write the report of a result and return it: made when the output is known to be writable."""
-    from ordinate.cli.output import check_output_paths, replace_with_companion
-
-    check_output_paths(list_inputs(options), [options.output])
     if options.output is None:
         result = make()
         show_report(options, result, sys.stdout)
         return result
+    from ordinate.cli.output import check_output_paths, replace_with_companion
+
+    check_output_paths(list_inputs(options), [options.output])
     shown = options.format or _infer_format(options.output)
     with replace_with_companion(options.output, force=options.force) as (report, store):
         result = make()
@@ -367,8 +367,6 @@ def write_report(options: argparse.Namespace, make: Callable[[], R]) -> R:
 
 def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> None:
     """Write the report of a result to a stream, fitted to the terminal if it is one."""
-    from ordinate.cli.output import write_csv
-
     text = render(
         result,
         options.format or "text",
@@ -376,6 +374,8 @@ def show_report(options: argparse.Namespace, result: Any, stream: TextIO) -> Non
         details=options.details,
     )
     if options.format == "csv":
+        from ordinate.cli.output import write_csv
+
         write_csv(text, stream)
     else:
         stream.write(text)
@@ -421,12 +421,13 @@ def read_systems(
 def collect_columns(options: argparse.Namespace) -> dict[str, Any]:
     """Return the columns that were named, and how labels become levels, as functions take them."""
     from ordinate.readers.columns import Files, ItemColumns
-    from ordinate.scale.declaration_files import read_label_map
 
     of_files = {x.name for x in list_settings(Files)}
     given = collect_given(options, ItemColumns, LabelOptions)
     given = {name: value for name, value in given.items() if name not in of_files}
     if "label_map" in given:
+        from ordinate.scale.declaration_files import read_label_map
+
         given["label_map"] = read_label_map(given["label_map"])
     return given
 
@@ -529,10 +530,10 @@ def check_thresholds(
     options: argparse.Namespace, result: "Result", thresholds: "Iterable[tuple[Metric, float]]"
 ) -> int:
     """Return the exit code of metrics and what they have to reach; say which do not."""
-    from ordinate.results.thresholds import compare_with_threshold, find_score
-
     code = 0
     for metric, threshold in thresholds:
+        from ordinate.results.thresholds import compare_with_threshold, find_score
+
         score = find_score(result, metric)
         if options.fail_when == "worse":
             score = score.drop_interval()

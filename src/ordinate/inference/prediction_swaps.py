@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference.resampling import (
+    FEW_COINS,
+    MOST_ENUMERATED_UNITS,
+    enumerate_coins,
+)
 from ordinate.inference.system_differences import (
     MatrixCounter,
     multiply_weights,
@@ -18,8 +23,6 @@ if TYPE_CHECKING:  # loading it takes a while, and not every report needs resamp
     from numpy.random import Generator
 
 Array = NDArray[Any]
-MOST_ENUMERATED_UNITS = 14  # up to which every vector of coins is tried
-FEW_COINS = 16  # that are quicker to throw than a binomial variable is to draw
 MOST_ROWS = 10_000  # distinct rows of which each has its own coins
 BATCHES = 2_048  # of items that swap together where there are more
 
@@ -28,15 +31,6 @@ def draw_coins(rng: "Generator", units: int, count: int) -> Array:
     """Return fair coins [count, units], 0 or 1."""
     drawn = rng.integers(0, 256, (count, -(-units // 8)), np.uint8)
     return np.unpackbits(drawn, axis=1, count=units)
-
-
-def enumerate_coins(units: int) -> Array:
-    """Return every vector of coins [2^(U - 1), U] in which the first is 0.
-
-    Exchanging everything else instead changes no more than the sign of a difference.
-    """
-    vectors = np.arange(1 << max(0, units - 1))
-    return (vectors[:, None] >> np.arange(units)[::-1]) & 1
 
 
 class Swaps(ABC):

@@ -13,13 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference.prediction_swaps import (
-    MOST_ENUMERATED_UNITS,
     Swaps,
     choose_swaps,
     draw_coins,
+)
+from ordinate.inference.resampling import (
+    BLOCK_SIZE,
+    MOST_ENUMERATED_UNITS,
+    ProgressCallback,
+    Resampling,
     enumerate_coins,
 )
-from ordinate.inference.resampling import BLOCK_SIZE, ProgressCallback, Resampling
 from ordinate.inference.system_differences import LARGE_BLOCK_SIZE
 from ordinate.metrics import Metric
 from ordinate.metrics.table_sums import MOST_SUMMED_LEVELS, TableSums, find_table_sums

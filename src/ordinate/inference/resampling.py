@@ -30,6 +30,8 @@ STRATIFIED_CLUSTERS = (
     "Clusters are drawn whole, so resamples cannot be stratified by gold level. Leave out the "
     "clusters or the strata."
 )
+MOST_ENUMERATED_UNITS = 14  # up to which every vector of coins is tried
+FEW_COINS = 16  # that are quicker to throw than a binomial variable is to draw
 
 
 def scale_progress(
@@ -197,3 +199,12 @@ def restore_stratum_weight(resampled: Array, stratum: Array) -> Array:
 def resample_clusters(rng: "Generator", clusters: int, size: int) -> Array:
     """Return how often each cluster is drawn, as [size, clusters]."""
     return rng.multinomial(clusters, np.full(clusters, 1.0 / clusters), size).astype(float)
+
+
+def enumerate_coins(units: int) -> Array:
+    """Return every vector of coins [2^(U - 1), U] in which the first is 0.
+
+    Exchanging everything else instead changes no more than the sign of a difference.
+    """
+    vectors = np.arange(1 << max(0, units - 1))
+    return (vectors[:, None] >> np.arange(units)[::-1]) & 1

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordinate.readers.cells import CountedCells, number_groups
 from ordinate.readers.columns import ROLES, ItemColumns
@@ -11,10 +11,12 @@ from ordinate.readers.file_formats import Watch, open_sources
 from ordinate.readers.item_query import FileItems, QueryPlanner
 from ordinate.readers.items import CLUSTER, GOLD, PREDICTED, SECOND, SUBGROUP, ItemSource
 from ordinate.readers.label_cells import LabelSpelling
-from ordinate.readers.tables import LazyTable, refuse_unnamed_columns
 from ordinate.scale import Scale
 from ordinate.summaries.confusion import ConfusionData, EncodedCells
 from ordinate.summaries.tabulation import MissingPolicy, MissingRows, make_missing_labels_error
+
+if TYPE_CHECKING:
+    from ordinate.readers.tables import LazyTable
 
 SIDES = (GOLD, PREDICTED, SECOND)  # columns of labels
 
@@ -48,7 +50,7 @@ def count_files(
 
 
 def count_table(
-    table: LazyTable,
+    table: "LazyTable",
     names: Mapping[str, str],
     scale: Any = None,
     missing: MissingPolicy = "error",
@@ -57,6 +59,8 @@ def count_table(
     check_groups: Callable[[list[Any]], None] | None = None,
 ) -> ConfusionData:
     """Count a table where it is; `names` are those of its columns, by argument."""
+    from ordinate.readers.tables import refuse_unnamed_columns  # noqa: PLC0415 - start-up: files need none
+
     refuse_unnamed_columns(names, GOLD, PREDICTED)
     titles = {ROLES[argument]: name for argument, name in names.items()}
     sides = [titles[side] for side in SIDES if side in titles]

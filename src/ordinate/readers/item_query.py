@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ordinate.errors import BadIds, BadInput, UnequalLengths, shorten, word_advice
-from ordinate.readers.batches import SELECTED, Batches, store_batches
 from ordinate.readers.column_names import USUAL_COLUMN_NAMES, check_column, find_column
 from ordinate.readers.columns import ItemColumns, split_key
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows, read_table
@@ -16,6 +16,9 @@ from ordinate.readers.expressions import DUCKDB, Expression, build_sum_query, na
 from ordinate.readers.file_formats import FileReader, FileSource
 from ordinate.readers.items import CLUSTER, GOLD, NTH, PREDICTED, SECOND, SUBGROUP, Row, Sums, Table
 from ordinate.scale.encoding import Groups
+
+if TYPE_CHECKING:
+    from ordinate.readers.batches import Batches
 
 LABEL_ROLES = {GOLD, PREDICTED, SECOND, CLUSTER}  # in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
@@ -73,8 +76,10 @@ class FileItems:
 
     def open_batches(
         self, numbers: Sequence[str], keys: Mapping[str, Groups], where: Expression
-    ) -> Batches:
+    ) -> "Batches":
         """Return columns of numbers, and the numbers of keys, where a condition holds."""
+        from ordinate.readers.batches import SELECTED, store_batches  # noqa: PLC0415 - start-up: labels are grouped
+
         condition = where.to_sql(DUCKDB)
         order = " ORDER BY id" if self.keyed else ""  # whatever order a join has
         queries = [

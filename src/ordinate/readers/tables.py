@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadValues
 from ordinate.readers.column_names import check_column, refuse_duplicate_columns
-from ordinate.readers.databases import Query, QueryItems
 from ordinate.readers.duckdb_connection import quote_identifier
-from ordinate.readers.frame_items import FrameItems, explain_failure
 from ordinate.readers.items import ItemSource
 from ordinate.scale import Scale
 from ordinate.scale.detection import find_carried_scale
@@ -29,6 +27,8 @@ def refuse_unnamed_columns(names: Mapping[str, str], *needed: str) -> None:
 
 def is_table(data: Any) -> bool:
     """Tell whether data are a table, and not a column."""
+    from ordinate.readers.databases import Query  # noqa: PLC0415 - start-up: files need none
+
     # Arrays and everybody's series have no columns: nothing is imported, and no engine is asked.
     return isinstance(data, (Query, Mapping)) or any(
         hasattr(type(data), mark)
@@ -38,6 +38,9 @@ def is_table(data: Any) -> bool:
 
 def open_table(data: Any) -> "ColumnTable | LazyTable":
     """Return the table of a data frame, a mapping of columns, or a query."""
+    from ordinate.readers.databases import Query  # noqa: PLC0415 - start-up: files need none
+    from ordinate.readers.frame_items import explain_failure  # noqa: PLC0415 - start-up: files need none
+
     if isinstance(data, Query):
         return LazyTable(data, data.name, dict.fromkeys(data.columns))
     if isinstance(data, Mapping):
@@ -117,6 +120,8 @@ class LazyTable:
 
     def require_numbers(self, names: Iterable[str]) -> None:
         """Refuse columns of a frame that hold no numbers; of a query the cells are looked at."""
+        from ordinate.readers.databases import Query  # noqa: PLC0415 - start-up: files need none
+
         schema = {} if isinstance(self.rows, Query) else self.rows.collect_schema()
         for name in names:
             if name in schema and not schema[name].is_numeric():
@@ -126,6 +131,9 @@ class LazyTable:
 
     def open_items(self, roles: Mapping[str, str]) -> ItemSource:
         """Return its items, with columns named by their roles."""
+        from ordinate.readers.databases import Query, QueryItems  # noqa: PLC0415 - start-up: files need none
+        from ordinate.readers.frame_items import FrameItems, explain_failure  # noqa: PLC0415 - start-up: files need none
+
         for name in roles.values():
             check_column(self.name, name, self.columns)
         if isinstance(self.rows, Query):

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, name_options
 from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
 from ordinate.metrics.catalogue import is_known_metric
 from ordinate.readers.columns import Files
-from ordinate.readers.panels import count_table_systems
-from ordinate.readers.systems import count_systems
 from ordinate.readers.tables import CARRIED_SCALE, LazyTable, is_table
 from ordinate.results.base import Origin
 from ordinate.results.given_columns import (
@@ -21,8 +19,11 @@ from ordinate.results.given_columns import (
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
-from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.tabulation import MissingPolicy
+
+if TYPE_CHECKING:
+    from ordinate.summaries import Panel
 
 DEFAULT_METRICS = (
     "cem_ord",
@@ -155,11 +156,15 @@ def count_panel(
     missing: MissingPolicy,
     label_map: LabelMap | None = None,
     check_count: Callable[[int], None],
-) -> tuple[Panel, Origin]:
+) -> "tuple[Panel, Origin]":
     """Count what systems predict for the same items, and say which scale was taken.
 
     They are columns, or each is a file, whose predictions are in the column `predicted`.
     """
+    from ordinate.readers.panels import count_table_systems  # noqa: PLC0415 - start-up: one system has none
+    from ordinate.readers.systems import count_systems  # noqa: PLC0415 - start-up: one system has none
+    from ordinate.summaries import Panel  # noqa: PLC0415 - start-up: one system has none
+
     files = find_files(data, systems, gold, predicted)
     spelling = LabelMap() if label_map is None else label_map
     if files is not None:

@@ -25,12 +25,6 @@ from ordinate.render import (
     find_terminal_width,
     render,
 )
-from ordinate.render.atomic_files import (
-    UNLOCKED_PREFIX,
-    find_target,
-    replace_file,
-    store_beside,
-)
 from ordinate.render.document import StoreText
 from ordinate.render.tables import Table, to_plain
 
@@ -221,6 +215,13 @@ class Result(ABC):
 
         What it is made of stands in a file beside it, where that is too large for the report.
         """
+        from ordinate.render.atomic_files import (  # noqa: PLC0415 - start-up: streams need none
+            UNLOCKED_PREFIX,
+            find_target,
+            replace_file,
+            store_beside,
+        )
+
         report_format = FORMATS_BY_SUFFIX.get(Path(path).suffix.lower())
         if report_format is None:
             known = ", ".join(FORMATS_BY_SUFFIX)

@@ -44,7 +44,7 @@ from ordinate.results.probability_rows import ProbabilityRows, read_probability_
 from ordinate.scale import Scale
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import Panel
-from ordinate.summaries.panel import sum_single_items
+from ordinate.summaries.counting import sum_single_items
 
 __all__ = ["Decoding", "decode"]
 

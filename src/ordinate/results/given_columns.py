@@ -14,12 +14,6 @@ from ordinate.readers.tables import ColumnTable, LazyTable, is_table, open_table
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import factorize_column, rename_labels
 from ordinate.scale.label_maps import LabelMap
-from ordinate.summaries.probabilities import (
-    arrange_columns,
-    count_agreement,
-    find_most_probable_labels,
-    take_labels,
-)
 from ordinate.summaries.tabulation import check_same_length, convert_weights, encode_positions
 
 
@@ -54,6 +48,8 @@ class GivenColumns:
 
         So probabilities are evaluated on no other items than labels.
         """
+        from ordinate.summaries.probabilities import take_labels  # noqa: PLC0415 - start-up: labels alone need none
+
         rows, missing = self["probabilities"], [x == len(scale) for x in levels.values()]
         if self["groups"] is not None:
             clusters = factorize_column(self["groups"], "groups")
@@ -96,6 +92,8 @@ class GivenColumns:
         Without predictions, the most probable levels are taken. `drop` takes gold away where
         another label or the cluster is missing.
         """
+        from ordinate.summaries.probabilities import arrange_columns, find_most_probable_labels  # noqa: PLC0415 - start-up: labels alone need none
+
         if isinstance(self.table, ColumnTable):
             columns = expand_columns(list_names(probabilities, columns), self.table, scale)
             probabilities = self.table.take_matrix(columns)
@@ -111,6 +109,8 @@ class GivenColumns:
 
     def measure_agreement(self, scale: Scale) -> float:
         """Return how often the most probable level is the predicted one, of items with gold."""
+        from ordinate.summaries.probabilities import count_agreement  # noqa: PLC0415 - start-up: labels alone need none
+
         rows, weights = self["probabilities"], convert_weights(self["weights"])
         sides = self.encode_labels(scale)
         count, same = count_agreement(rows, sides["gold"], sides["predicted"], len(scale), weights)

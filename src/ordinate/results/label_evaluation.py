@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, BadScale, NotApplicable, word_advice
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import is_known_metric
-from ordinate.readers.databases import Query
 from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
@@ -19,15 +18,16 @@ from ordinate.results.arguments import (
     select_metrics,
     split_metrics_by_summary,
 )
-from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES, Cases
 from ordinate.results.evaluation import Evaluation
 from ordinate.results.given_columns import refuse_idle_options
 from ordinate.results.label_sources import LabelSource, ProbabilityOptions
 from ordinate.scale import resolve_scale
 from ordinate.scale.label_maps import LabelMap
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.probabilities import ColumnLabels
 from ordinate.summaries.tabulation import MissingPolicy
+
+if TYPE_CHECKING:
+    from ordinate.summaries.probabilities import ColumnLabels
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     edges: Iterable[float] = (),
     error_attribution: MetricSelection = (),
     probabilities: Any = None,
-    columns: ColumnLabels = None,
+    columns: "ColumnLabels" = None,
     renormalize: bool = False,
     bins: int | None = None,
     interval: IntervalOption = 0.95,
@@ -133,6 +133,8 @@ def evaluate(
     counted, calibrations = source.count()
     cases = None
     if average_over is not None:
+        from ordinate.results.case_averages import Cases  # noqa: PLC0415 - start-up: few average
+
         cases = Cases(counted.group_values, find_column_name(average_over), fixed_cases)
     result = Evaluation.from_data(counted, selected, cases=cases, **settings)
     return result.add_calibration(*calibrations)
@@ -148,10 +150,16 @@ def evaluate_sql(connection: Any, query: str, **options: Any) -> Evaluation:
     >>> found.metrics["accuracy"].value
     0.5
     """
+    from ordinate.readers.databases import Query  # noqa: PLC0415 - start-up: files need none
+
     return evaluate(Query(connection, query), **options)
 
 
 def _check_cases(groups: Any, average_over: Any, *, fixed: bool) -> None:
+    if average_over is None and not fixed:
+        return
+    from ordinate.results.case_averages import CASES_ARE_CLUSTERS, UNNAMED_CASES  # noqa: PLC0415 - start-up: few average
+
     same = isinstance(groups, str) and isinstance(average_over, str) and groups == average_over
     if average_over is not None and groups is not None and not same:
         raise BadOption(CASES_ARE_CLUSTERS)

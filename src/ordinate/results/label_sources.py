@@ -26,8 +26,7 @@ from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.label_maps import LabelMap, explain_unknown_labels
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.confusion import ConfusionData, EncodedCells
-from ordinate.summaries.panel import sum_single_items
-from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE, ColumnLabels
+from ordinate.summaries.counting import sum_single_items
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
     MissingPolicy,
@@ -42,6 +41,7 @@ from ordinate.summaries.tabulation import (
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
     from ordinate.results.calibration import Calibration
+    from ordinate.summaries.probabilities import ColumnLabels
     from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
 Calibrations = tuple["Calibration | None", dict[Hashable, "Calibration"]]
@@ -56,7 +56,7 @@ class ProbabilityOptions:
     """What is asked of probabilities: their columns, metrics and bins, and confidence intervals."""
 
     given: Any  # rows, or the names of their columns
-    columns: ColumnLabels
+    columns: "ColumnLabels"
     renormalize: bool
     metrics: "list[Metric]"
     bins: int
@@ -167,6 +167,7 @@ class LabelSource:
         self, given: GivenColumns, scale: Scale, asked: ProbabilityOptions
     ) -> Calibrations:
         from ordinate.results.calibration import Calibration, calibrate_subgroups  # noqa: PLC0415 - start-up: labels alone need none
+        from ordinate.summaries.probabilities import IN_ORDER_OF_SCALE  # noqa: PLC0415 - start-up: labels alone need none
 
         options: dict[str, Any] = {
             "scale": scale,

@@ -175,3 +175,13 @@ class GroupedCodes(LabelCodes):
     def label(self, row: int) -> Any:
         """Return the row's own label."""
         return self.rows.label(row)
+
+
+def sum_single_items(n: int, weights: NDArray[Any] | None) -> CellSums:
+    """Return items, weights and squared weights of single items; weight 0 is no item."""
+    if weights is None:
+        ones = np.ones(n, np.int64)
+        return CellSums(ones, ones.astype(float), ones.astype(float))
+    weights = check_weights(weights, 0)
+    fractions = (weights != np.floor(weights)).astype(np.int64)
+    return CellSums((weights > 0).astype(np.int64), weights, weights**2, fractions)

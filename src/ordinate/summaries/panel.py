@@ -22,7 +22,12 @@ from ordinate.summaries.base import (
     load_codes,
 )
 from ordinate.summaries.confusion import ConfusionMatrix
-from ordinate.summaries.counting import CellSums, are_counts, check_group_count, check_weights
+from ordinate.summaries.counting import (
+    CellSums,
+    are_counts,
+    check_group_count,
+    sum_single_items,
+)
 from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.tabulation import (
     ROWS_SHOWN,
@@ -234,16 +239,6 @@ def _find_ungrouped_items(
 def _tally_cells(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
     sums = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
     return sums.reshape(shape)
-
-
-def sum_single_items(n: int, weights: Array | None) -> CellSums:
-    """Return items, weights and squared weights of single items; weight 0 is no item."""
-    if weights is None:
-        ones = np.ones(n, np.int64)
-        return CellSums(ones, ones.astype(float), ones.astype(float))
-    weights = check_weights(weights, 0)
-    fractions = (weights != np.floor(weights)).astype(np.int64)
-    return CellSums((weights > 0).astype(np.int64), weights, weights**2, fractions)
 
 
 def _make_row_namer(lacking: Array) -> RowNamer:
