@@ -17,7 +17,7 @@ from ordinate.inference.confidence_intervals import ConfidenceIntervals, estimat
 from ordinate.inference.delta_method import variance_from_influence
 from ordinate.inference.distributions import student_tail
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.inference.prediction_swaps import (
+from ordinate.inference.resampling import (
     FEW_COINS,
     MOST_ENUMERATED_UNITS,
     enumerate_coins,
