@@ -100,14 +100,6 @@ def test_the_result_is_that_of_python(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("option", ["weights", "groups"])
-def test_weights_and_groups_are_those_of_python(way, option):
-    column = {"weights": "w", "groups": "writer"}[option]
-    found = report(*WAYS[way](ROWS), *METRICS, f"--{option}", column)
-    assert facts(found) == in_python(ROWS, **{option: column})
-
-
-@pytest.mark.parametrize("way", WAYS)
 def test_weights_and_groups_work_together(way):
     found = report(*WAYS[way](ROWS), *METRICS, "--weights", "w", "--groups", "writer")
     assert facts(found) == in_python(ROWS, weights="w", groups="writer")
@@ -140,34 +132,6 @@ def test_labels_are_renamed_before_the_scale_sees_them(way):
     rows = [row | {key: row[key].lower() for key in ("gold", *SYSTEMS)} for row in ROWS]
     write("map.json", json.dumps({level.lower(): level for level in CEFR}))
     assert facts(report(*WAYS[way](rows), *METRICS, "--map", "map.json")) == in_python(ROWS)
-
-
-def test_a_declared_scale_is_taken():
-    found = report(*wide(ROWS), *METRICS, "--scale", "A0,A1,A2,B1,B2,C1,C2")
-    assert found["scale"][0] == "A0"
-    assert facts(found) == in_python(ROWS, scale="A0,A1,A2,B1,B2,C1,C2")
-
-
-def test_every_option_of_python_has_its_flag():
-    asked = ("--against", "b", "--correction", "holm", "--interval", "0.9", "--resamples", "500")
-    asked += ("--seed", "7", "--margin", "mae=0.1", "--margin", "weighted_kappa(power=1.0)=0.05")
-    asked += ("--pairs", "a:b,b:c", "--pairs", "a:c")
-    options = {
-        "against": "b",
-        "correction": "holm",
-        "interval": 0.9,
-        "resamples": 500,
-        "seed": 7,
-        "margins": {"mae": 0.1, "weighted_kappa(power=1.0)": 0.05},
-        "pairs": [("a", "b"), ("b", "c"), ("a", "c")],
-    }
-    metrics = "mae,weighted_kappa(power=1.0)"
-    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
-    systems = {name: columns[name] for name in SYSTEMS}
-    expected = compare(columns["gold"], systems, metrics=metrics, scale="cefr", **options)
-    found = report(*wide(ROWS), "--metrics", metrics, *asked)
-    assert facts(found) == json.loads(json.dumps(facts(expected.to_dict())))
-    assert found["metrics"]["mae"]["pairs"][0]["margin_verdict"] is not None
 
 
 def test_other_delimiters_and_encodings_are_read():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ordinate.inference import Estimate
 from ordinate.render.charts import Axis, Cell, Chart, Line, Mark, Panel, Point, Text
 from ordinate.render.document import format_cell
 from ordinate.render.estimates import (
@@ -16,12 +15,12 @@ from ordinate.render.estimates import (
 )
 from ordinate.render.forest_plots import MOST_ROWS, ForestPlot, ForestRow
 from ordinate.results.evaluation_charts import CHANCE, CONSTANT
+from ordinate.results.joint_comparison import PairDifference
 from ordinate.results.leaderboard import Leaderboard, Standing
 from ordinate.results.metric_strips import SYSTEM
 
 MOST_RANKED = 30  # systems whose lines can be followed
 SHADES = {"better": 1.0, "worse": -1.0}
-REVERSED = {"better": "worse", "worse": "better"}
 
 
 def chart_comparison(
@@ -109,17 +108,6 @@ def _describe_rank(standing: Standing) -> str:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """A pair as one of its systems sees it: that one less the other."""
-
-    first: str
-    second: str
-    estimate: Estimate
-    verdict: str
-    note: str
-
-
-@dataclass(frozen=True)
 class PairChart:
     """The pairs of systems on one metric, with intervals at a level."""
 
@@ -162,7 +150,7 @@ class PairChart:
                 side.second,
                 side.first,
                 SHADES.get(side.verdict, 0.0),
-                self._format_signed(side.estimate.value),
+                self._format_signed(side.difference.value),
                 f"less {side.second}: {plot.describe_row(row)}",
             )
             for side, row in zip(sides, plot.rows, strict=True)
@@ -182,9 +170,9 @@ class PairChart:
         )
 
     def _make_plot(
-        self, sides: Sequence[_Side], axis: Axis, references: dict[str, float]
+        self, sides: Sequence[PairDifference], axis: Axis, references: dict[str, float]
     ) -> ForestPlot:
-        rows = [ForestRow(side.first, side.estimate, side.note) for side in sides]
+        rows = [ForestRow(side.first, side.difference, _describe_side(side)) for side in sides]
         return ForestPlot(rows, axis, self.level, SYSTEM, references, self._format_signed)
 
     def _format_signed(self, value: float) -> str:
@@ -195,22 +183,15 @@ class PairChart:
         sides = [{pair.first, pair.second} for pair in self.board.pairs]
         return next((x for x in self.systems if all(x in y for y in sides)), self.systems[0])
 
-    def _list_sides(self) -> list[_Side]:
+    def _list_sides(self) -> list[PairDifference]:
         """Return each pair from both sides."""
-        sides = []
-        for pair in self.board.pairs:
-            p = f"p {format_p_value(pair.p)}, adjusted {format_p_value(pair.p_adjusted)}"
-            margin = f"; margin: {pair.margin_verdict}" if pair.margin_verdict else ""
-            gap = pair.difference
-            ahead = Estimate(gap.value, gap.low, gap.high, None)
-            behind = Estimate(-gap.value, -gap.high, -gap.low, None)
-            reverse = REVERSED.get(pair.verdict, pair.verdict)
-            for first, second, estimate, verdict in (
-                (pair.first, pair.second, ahead, pair.verdict),
-                (pair.second, pair.first, behind, reverse),
-            ):
-                sides.append(_Side(first, second, estimate, verdict, f"{p}: {verdict}{margin}"))
-        return sides
+        return [side for pair in self.board.pairs for side in (pair, pair.turn())]
+
+
+def _describe_side(side: PairDifference) -> str:
+    p = f"p {format_p_value(side.p)}, adjusted {format_p_value(side.p_adjusted)}"
+    margin = f"; margin: {side.margin_verdict}" if side.margin_verdict else ""
+    return f"{p}: {side.verdict}{margin}"
 
 
 def _make_shade_ticks(verdicts: Iterable[str]) -> tuple[tuple[float, str], ...]:

@@ -51,7 +51,6 @@ __all__ = ["Decoding", "decode"]
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
 MOST_LEVELS = 60  # whose bars can be seen
-MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
 VERDICT_WORDS = {
     "better": "significantly better",
     "worse": "significantly worse",
@@ -105,13 +104,8 @@ def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
             name, better, argmax, decoded, make_point_estimate(second - first)
         )
     (pair,) = board.pairs
-    if pair.first == DECODED:
-        gap, verdict = pair.difference, pair.verdict
-    else:
-        gap = pair.difference
-        gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
-        verdict = MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
-    return DecodingDifference(name, better, argmax, decoded, gap, pair.p, verdict)
+    gain = pair if pair.first == DECODED else pair.turn()
+    return DecodingDifference(name, better, argmax, decoded, gain.difference, gain.p, gain.verdict)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

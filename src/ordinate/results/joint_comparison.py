@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,7 @@ RESAMPLING_NAMES = {
     INFLUENCES: "the delta method",
     FEW_INFLUENCES: "Student's t",
 }
+REVERSED = {"better": "worse", "worse": "better"}
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
@@ -84,6 +85,17 @@ class PairDifference:
     def name(self) -> str:
         """The names of its systems."""
         return f"{self.first} - {self.second}"
+
+    def turn(self) -> "PairDifference":
+        """Return second minus first; what a margin leaves names both, and stays."""
+        gap = self.difference
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=replace(gap, value=-gap.value, low=-gap.high, high=-gap.low),
+            verdict=REVERSED.get(self.verdict, self.verdict),
+        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, shorten
+from ordinate.errors import BadOption, BadValues, shorten, word_advice
 from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate
 from ordinate.inference.regression import (
@@ -216,7 +216,8 @@ class ModelItems:
         if given.table is not None:
             refuse_unnamed_columns(given.names, "target")
         if missing == "worst":
-            raise BadOption("A regression has no worst prediction: use missing='drop', or 'error'.")
+            advice = word_advice("use {missing}", missing="drop")
+            raise BadOption(f"A regression has no worst prediction: {advice}.")
         titles = {name: f"predictions of {shorten(name)}" for name in names}
         columns = {titles[name]: given[f"{SYSTEM} {name}"] for name in names}
         y = convert_to_numbers(given["target"], "targets")
