@@ -159,12 +159,14 @@ def test_what_is_not_there_is_refused(here, name):
     refused(here, name)
 
 
-def test_a_folder_is_refused_with_a_pattern_that_would_do(here):
+def test_a_folder_without_files_says_which_there_could_be(here):
     Path("runs").mkdir()
-    Path("runs/a.csv").write_text(PAIRS)
+    Path("runs/notes.md").write_text("none")
+    Path("runs/.hidden.csv").write_text(PAIRS)
     message = refused(here, "runs")
-    assert "runs is a folder" in message
-    assert "runs/*.csv" in message
+    assert "runs is a folder without files to read" in message
+    assert ".csv, .tsv" in message
+    assert "runs is a folder. Name files" in refused(here, "run*/", "--id", "x")
 
 
 def test_one_bad_file_among_good_ones_is_the_one_named(here):

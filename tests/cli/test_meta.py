@@ -72,6 +72,14 @@ def test_one_system_has_the_values_that_python_gives():
     assert found["metrics"]["cem_ord"]["values"] == {"a": values}
 
 
+def test_a_folder_stands_for_the_runs_in_it(tmp_path):
+    (tmp_path / "runs/.hidden.tsv").write_text("none")
+    (tmp_path / "runs/notes.md").write_text("none")
+    wanted = judged(*RUNS)
+    (tmp_path / "runs/below.tsv").mkdir()
+    assert wanted == judged("gold.tsv", "runs", *NAMED) == judged("gold.tsv", "runs/", *NAMED)
+
+
 def test_runs_in_their_own_files_give_the_same_judgement_as_columns():
     found = judged(*RUNS)
     assert without_source(found) == without_source(expected())

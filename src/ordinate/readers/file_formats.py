@@ -170,12 +170,14 @@ class FileReader:
             with _report_read_errors("standard input"):
                 return [("standard input", self._copy_stream(sys.stdin.buffer))]
         try:
-            if Path(text).is_dir() and self.options.hive:
-                matches = _list_partitions(Path(text))
+            if Path(text).is_dir():
+                matches = _list_files(Path(text), hive=self.options.hive)
             elif Path(text).exists():
                 matches = [text]
             else:
                 matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - takes any root
+        except BadInput:
+            raise
         except (OSError, ValueError):
             matches = []
         if not matches:
@@ -607,9 +609,8 @@ def _refuse_open_array(name: str, path: Path) -> None:
 
 def detect_format(given: Path, path: Path) -> str:
     """Return the format of a file: by the suffix that it was given, or by how it begins."""
-    suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
-    if suffixes and suffixes[-1] in FORMATS_BY_SUFFIX:
-        return FORMATS_BY_SUFFIX[suffixes[-1]]
+    if known := _find_suffix(given):
+        return FORMATS_BY_SUFFIX[known]
     with path.open("rb") as file:
         start = file.read(HEAD_BYTES)
     if start.startswith(PARQUET_MARK):
@@ -617,6 +618,12 @@ def detect_format(given: Path, path: Path) -> str:
     if start.startswith(SHEET_MARKS):
         return "sheet"
     return "json" if start.lstrip(codecs.BOM_UTF8 + BLANK)[:1] in {b"{", b"["} else "csv"
+
+
+def _find_suffix(path: Path) -> str | None:
+    """Return the suffix that names a format, .gz aside; None where there is none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes and suffixes[-1] in FORMATS_BY_SUFFIX else None
 
 
 def _limit_unpacked(path: Path) -> int:
@@ -649,9 +656,6 @@ def _report_read_errors(name: str) -> Iterator[None]:
 
 def _refuse_folder(path: Path) -> None:
     if path.is_dir():
-        if any("=" in folder.name for folder in path.iterdir()):
-            way = word_advice("To read them, pass {hive}.", hive=True)
-            raise BadInput(f"{path} is a folder of partitions. {way}")
         raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
 
 
@@ -665,15 +669,26 @@ def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:
         seen.add(place)
 
 
-def _list_partitions(folder: Path) -> list[str]:
-    """Return the files in a folder and those below it, but for hidden ones."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return [
+def _list_files(folder: Path, *, hive: bool) -> list[str]:
+    """Return the files in a folder whose names say their format, of partitions those below it, too.
+
+    Hidden ones are left out, and of partitions those that begin with `_`.
+    """
+    if not hive and any("=" in each.name for each in folder.iterdir() if each.is_dir()):
+        way = word_advice("To read them, pass {hive}.", hive=True)
+        raise BadInput(f"{folder} is a folder of partitions. {way}")
+    marks = "._" if hive else "."
+    found = [
         str(path)
-        for path in files
-        if not any(part[0] in "._" for part in path.relative_to(folder).parts)
-        and FORMATS_BY_SUFFIX.keys() & {suffix.lower() for suffix in path.suffixes}
+        for path in sorted(folder.rglob("*") if hive else folder.iterdir())
+        if path.is_file()
+        and not any(part[0] in marks for part in path.relative_to(folder).parts)
+        and _find_suffix(path)
     ]
+    if not found:
+        known = ", ".join(FORMATS_BY_SUFFIX)
+        raise BadInput(f"{folder} is a folder without files to read. Their suffixes are: {known}.")
+    return found
 
 
 def _add_folder_columns(source: FileSource, path: Path) -> FileSource:
