@@ -180,7 +180,7 @@ def test_a_password_is_in_no_message(address, password):
         ("evaluate-regression", "{}"),
         ("compare", "{}", "--systems", "predicted,rival"),
         ("decode", "{}", "--probabilities", "p_"),
-        ("meta", "{}", "--gold-file", "gold.csv"),
+        ("meta", "gold.csv", "{}", "--id", "id"),
     ],
 )
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ordinate.cli.options import (
     add_metrics_option,
     add_output_options,
     add_system_options,
-    read_systems,
+    read_panel,
     write_report,
 )
 
@@ -72,7 +72,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
         MetaEvaluationSettings,
         evaluate_metrics,
     )
-    from ordinate.results import Origin, select_metrics
+    from ordinate.results import select_metrics
 
     metrics = None if options.metrics is None else select_metrics(options.metrics)
     references = select_metrics(
@@ -80,13 +80,10 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
     )
     settings = collect_given(options, MetaEvaluationSettings)
     MetaEvaluationSettings(**settings)  # refuses what makes no sense before anything is read
-    found = read_systems(options, lambda systems: _check_systems(options, systems))
-    origin = Origin(
-        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
-    )
+    panel, origin = read_panel(options, lambda systems: _check_systems(options, systems))
     with show_share("evaluating metrics") as progress:
         return evaluate_metrics(
-            found.panel,
+            panel,
             metrics,
             references,
             **collect_given(options, evaluate_metrics),

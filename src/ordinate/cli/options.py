@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
-from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_rows
+from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_source
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, BadOutput, OffScale, OrdinateError, shorten
@@ -25,11 +25,9 @@ from ordinate.settings import Level, Resamples, Seed, Setting, list_settings
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
-    from ordinate.readers.panels import PanelData
-    from ordinate.results.base import Result
+    from ordinate.results.base import Origin, Result
     from ordinate.results.comparison_settings import ComparisonSettings
-    from ordinate.scale import Scale
-    from ordinate.scale.label_maps import LabelMap
+    from ordinate.summaries import Panel
     from ordinate.tuning.experiment.folder import Experiment
 
 
@@ -394,28 +392,28 @@ def _infer_format(output: str) -> str:
     return FORMATS_BY_SUFFIX.get(suffix, "text")
 
 
-def read_systems(
-    options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None, **columns: Any
-) -> "PanelData":
-    """Read the systems that the options name, if their number is admitted."""
-    from ordinate.cli.progress import watch_files
-    from ordinate.readers.columns import ItemColumns
-    from ordinate.readers.panels import count_table_systems
-    from ordinate.readers.systems import count_systems
+def read_panel(
+    options: argparse.Namespace, check_count: Callable[[int], None]
+) -> "tuple[Panel, Origin]":
+    """Read the systems that the options name, if their number is one that `check_count` takes."""
+    from ordinate.results.arguments import count_panel
+    from ordinate.scale.label_maps import LabelMap
 
-    given = collect_given(options, ItemColumns) | columns
-    given["systems"] = tuple(given.get("systems", ()))
-    named = ItemColumns(**given, renamed=read_renamed_labels(options))
-    scale = parse_scale(options)
-    with open_rows(options, ("predicted",)) as table:
-        if table is None:
-            return count_systems(
-                options.files, named, scale, options.missing, watch=watch_files, admit=admit
-            )
-        admit(len(named.systems))
-        systems = dict(zip(named.systems, named.systems, strict=True))
-        names, missing = named.arguments, options.missing
-        return count_table_systems(table, names, systems, scale, missing, named.renamed)
+    given = {"systems": None, "weights": None, "groups": None} | collect_columns(options)
+    spelling = LabelMap(
+        given.pop("label_map", None),
+        tidy=given.pop("tidy_labels", False),
+        edges=given.pop("edges", ()),
+    )
+    with open_source(options, ("predicted",)) as source:
+        return count_panel(
+            source,
+            scale=options.scale,
+            missing=options.missing,
+            label_map=spelling,
+            check_count=check_count,
+            **given,
+        )
 
 
 def collect_columns(options: argparse.Namespace) -> dict[str, Any]:
@@ -430,20 +428,6 @@ def collect_columns(options: argparse.Namespace) -> dict[str, Any]:
 
         given["label_map"] = read_label_map(given["label_map"])
     return given
-
-
-def read_renamed_labels(options: argparse.Namespace) -> "LabelMap":
-    """Return the labels that are renamed, and their new names; and how others become levels."""
-    from ordinate.scale.declaration_files import read_label_map
-    from ordinate.scale.label_maps import LabelMap
-
-    given = collect_given(options, LabelOptions)
-    path = given.get("label_map")
-    return LabelMap(
-        None if path is None else read_label_map(path),
-        tidy=given.get("tidy_labels", False),
-        edges=given.get("edges", ()),
-    )
 
 
 def write_proposed_map(options: argparse.Namespace, problem: OffScale) -> int:
@@ -467,13 +451,6 @@ def write_proposed_map(options: argparse.Namespace, problem: OffScale) -> int:
         f"labels.{more} Look through it, and run again with --map {shlex.quote(path)}."
     )
     return 0
-
-
-def parse_scale(options: argparse.Namespace) -> "Scale | None":
-    """Return the declared scale, None without one."""
-    from ordinate.scale import Scale
-
-    return None if options.scale is None else Scale.of(options.scale)
 
 
 def open_experiment(options: argparse.Namespace) -> "Experiment":

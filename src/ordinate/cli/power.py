@@ -10,7 +10,7 @@ from ordinate.cli.options import (
     add_metric_option,
     add_output_options,
     add_system_options,
-    read_systems,
+    read_panel,
     write_report,
 )
 from ordinate.errors import BadOption
@@ -56,17 +56,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
     from ordinate.metrics import find_metric
-    from ordinate.results import Origin
     from ordinate.results.sample_size import SampleSizePlan, SampleSizeSettings, check_system_count
 
     metric = find_metric(options.metric)
     given = collect_given(options, SampleSizeSettings)
     settings = SampleSizeSettings(**given, items=_parse_sizes(options.sizes))
-    found = read_systems(options, check_system_count)
-    origin = Origin(
-        gold=found.gold, files=found.files, match_counts=found.match_counts, notes=found.notes
-    )
-    return SampleSizePlan.from_panel(found.panel, metric, settings, origin=origin)
+    panel, origin = read_panel(options, check_system_count)
+    return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
 
 
 def _parse_sizes(text: str | None) -> tuple[int, ...]:
