@@ -283,10 +283,7 @@ def test_among_equal_models_any_claim_is_rare(groups):
         rng = np.random.default_rng([seed, 7])
         y, shared = rng.normal(900, 50, len(units)), rng.normal(0, 7, len(units))
         models = {
-            f"m{k}": y
-            + shared
-            + rng.normal(0, 7, len(units))
-            + rng.normal(0, 3, groups or 1)[units if groups else 0]
+            f"m{k}": y + shared + rng.normal(0, 7, len(units)) + rng.normal(0, 3, len(units))[units]
             for k in range(5)
         }
         found = compared(y, models, "mae", groups=units if groups else None, interval=STUDENT)
