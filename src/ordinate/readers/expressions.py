@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ordinate.errors import BadInput
 from ordinate.readers.duckdb_connection import quote_identifier, quote_literal
+from ordinate.readers.number_spelling import NO_NUMBER
 
 Constant = str | float | int | bool | Decimal | None
 
@@ -63,6 +64,7 @@ class Expression:
     is_finite = _make_method("is finite")  # neither NaN nor infinite
     is_infinite = _make_method("is infinite")  # of either sign
     is_text = _make_method("is text")  # whether something stands here that is no number
+    is_missing_word = _make_method("is missing word")  # such as n/a in a column of text
     to_number = _make_method("number")  # of double precision
 
     def is_in(self, values: Iterable[Constant]) -> "Expression":
@@ -208,6 +210,7 @@ OPERATORS: Mapping[str, Operator] = {
     "is text": Operator(
         "({0} <> CAST({0} AS DOUBLE PRECISION))", lambda _: _narwhals().lit(value=False)
     ),
+    "is missing word": Operator("(1 = 0)", lambda _: _narwhals().lit(value=False)),
     "floor": Operator("floor({})", lambda x: x.floor()),
     "number": Operator("CAST({} AS DOUBLE PRECISION)", lambda x: x.cast(_narwhals().Float64)),
     "choose": Operator("", _choose),
@@ -268,14 +271,16 @@ class Dialect:
         return column if kind.partition("(")[0] in self.numbers else self.exact_text.format(column)
 
 
-NO_NUMBER = "(typeof({0}) IN ('text', 'blob') AND {0} <> CAST({0} AS DOUBLE PRECISION))"
+MISSING_WORD = f"lower(trim({{}})) IN ({', '.join(map(quote_literal, NO_NUMBER))})"
+SQLITE_TEXT = "(typeof({0}) IN ('text', 'blob') AND {0} <> CAST({0} AS DOUBLE PRECISION))"
 SQLITE = Dialect(
     fence=" LIMIT -1",
     exact_text="{} COLLATE BINARY",
     templates={
-        "is text": NO_NUMBER,
+        "is text": SQLITE_TEXT,
+        "is missing word": f"(typeof({{0}}) = 'text' AND {MISSING_WORD.format('{0}')})",
         # A cast alone takes 'abc' for 0, and '1,5' for 1.
-        "number": f"CASE WHEN {NO_NUMBER} THEN NULL ELSE CAST({{0}} AS DOUBLE PRECISION) END",
+        "number": f"CASE WHEN {SQLITE_TEXT} THEN NULL ELSE CAST({{0}} AS DOUBLE PRECISION) END",
     },
 )
 POSTGRES = Dialect(
@@ -295,6 +300,8 @@ DUCKDB = Dialect(
         # Of all questions about NaN and infinity, `isfinite` alone is never looked up in the
         # statistics of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
         "is finite": "isfinite({})",
+        "is missing word": "CASE WHEN TRY_CAST({0} AS DOUBLE) IS NULL THEN "
+        f"coalesce({MISSING_WORD.format('CAST({0} AS VARCHAR)')}, false) ELSE false END",
         "is infinite": "CASE WHEN isfinite({0}) THEN false "
         "ELSE ends_with(CAST({0} AS VARCHAR), 'inf') END",
         "is text": "(TRY_CAST({0} AS DOUBLE) IS NULL AND coalesce(CAST({0} AS VARCHAR), '') <> '')",

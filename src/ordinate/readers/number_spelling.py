@@ -21,13 +21,6 @@ WRITTEN_PATTERN = rf"({'|'.join(PATTERNS.values())})[{SPACES}]?%?( \(--decimal [
 NO_NUMBER = ("-", "–", "—", ".", "?", "na", "n/a", "#n/a", "null", "none")
 
 
-def empty_missing_cells(cell: str) -> str:
-    """Return SQL for a cell of text or numbers, NULL where people say that there is none."""
-    words = ", ".join(map(quote_literal, NO_NUMBER))
-    text = f"typeof({cell}) = 'VARCHAR' AND lower(trim(CAST({cell} AS VARCHAR))) IN ({words})"
-    return f"CASE WHEN {text} THEN NULL ELSE {cell} END"
-
-
 def build_number_sql(cell: str, mark: str) -> str:
     """Return SQL for text that is a number by its decimal mark, as the engine reads numbers.
 

@@ -73,7 +73,8 @@ class NumericCells(RowLocator):
         valid = number.is_finite()
         if role in {LOW, HIGH}:
             valid |= number.is_infinite() & (number < 0 if role == LOW else number > 0)
-        return column(self.columns[role]).is_text() | (~number.is_missing() & ~valid)
+        cell = column(self.columns[role])
+        return (cell.is_text() & ~cell.is_missing_word()) | (~number.is_missing() & ~valid)
 
     def list_counts(self) -> dict[str, Aggregate]:
         """Return what is counted of items, by name."""

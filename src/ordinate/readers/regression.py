@@ -29,7 +29,6 @@ from ordinate.readers.items import (
     ItemSource,
     has_weight,
 )
-from ordinate.readers.number_spelling import empty_missing_cells
 from ordinate.readers.numeric_cells import (
     GUESS,
     HIGH,
@@ -156,29 +155,23 @@ def _plan_queries(
     planner = QueryPlanner(reader, gold_files, files, columns, further, **names)
     # NaN is no missing number here, and where files are joined, numbers are what labels are.
     sides = {planner.gold, planner.predicted}
-    bounds = {columns.lower, columns.upper} - {None}
     planner.gold_files, planner.files = (
-        [_read_as_numbers(source, sides, bounds) for source in sources]
+        [
+            replace(
+                x,
+                numbers=x.numbers - sides,
+                columns={
+                    **x.columns,
+                    **{y: x.number_columns[y] for y in sides & {*x.number_columns}},
+                },
+            )
+            for x in sources
+        ]
         for sources in (gold_files, files)
     )
     if not gold_files:
         planner.roles |= {FILE_SIDES[TARGET]: planner.gold, FILE_SIDES[GUESS]: planner.predicted}
     return planner
-
-
-def _read_as_numbers(source: FileSource, sides: set[str], bounds: set[str | None]) -> FileSource:
-    """Return a file whose targets, predictions and bounds are numbers, or missing."""
-    numbers = {
-        name: empty_missing_cells(source.number_columns.get(name, source.columns[name]))
-        for name in (sides | bounds) & {*source.columns}
-        if name is not None
-    }
-    return replace(
-        source,
-        numbers=source.numbers - sides,
-        columns=source.columns | {x: sql for x, sql in numbers.items() if x in sides},
-        number_columns={**source.number_columns, **numbers},
-    )
 
 
 # --- one run -------------------------------------------------------------------------------------

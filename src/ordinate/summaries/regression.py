@@ -30,7 +30,8 @@ HIGHEST_ORDER = 4  # of the highest moments
 MOMENT_ORDERS = (2, HIGHEST_ORDER)
 MOMENT_POWERS = [(a, b) for a in range(HIGHEST_ORDER + 1) for b in range(HIGHEST_ORDER + 1 - a)]
 ROWS_PER_BLOCK = 40_000  # which are looked at together: they fit into the cache
-ROWS_PER_SUM = 25 * ROWS_PER_BLOCK  # rows whose sums are taken about the same point
+ROWS_PER_PRODUCT = 7_000  # of matrices, for which BLAS starts no threads that wait for each other
+ROWS_PER_SUM = 1_000_000  # rows whose sums are taken about the same point
 SAMPLE_ROWS = 2_000  # of them, whose mean it is, about
 SUMS_PER_BLOCK = 1 << 14  # central sums that are moved together
 NEAR_DEVIATIONS = {
@@ -320,8 +321,9 @@ class _MomentsBlock:
         self.largest = 0.0
         with np.errstate(invalid="ignore", over="ignore"):
             self.at = self._point()
-            for start in range(0, len(y), ROWS_PER_BLOCK):
-                self._add_rows(slice(start, start + ROWS_PER_BLOCK))
+            size = ROWS_PER_BLOCK if order == 2 else min(ROWS_PER_BLOCK, ROWS_PER_PRODUCT)
+            for start in range(0, len(y), size):
+                self._add_rows(slice(start, start + size))
 
     def _point(self) -> tuple[float, float]:
         """Return a point near the means: of some rows, or of all if they weigh differently."""

@@ -12,7 +12,6 @@ from ordinate.scale.encoding import Groups
 from ordinate.summaries.base import FieldRule, Summary, load_counts, load_numbers
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import (
-    HIGHEST_ORDER,
     Moments,
     MomentsAccumulator,
     compute_bin_size,
@@ -116,7 +115,6 @@ class RegressionSums(Summary):
         constants: Mapping[str, float],
         *,
         sizes: bool = True,
-        order: int = HIGHEST_ORDER,
     ) -> "RegressionSums":
         """Sum up columns: y, p, w for weights, low and high, and the codes subgroup and cluster."""
         y, p, weight = columns["y"], columns["p"], columns.get("w")
@@ -125,13 +123,13 @@ class RegressionSums(Summary):
         codes = none if keys.is_plain else keys.find(subgroup, columns.get("cluster", none))
         groups = Groups(list(range(len(keys))), codes)
         if keys.is_plain:
-            counter = MomentsAccumulator(constants, order=order)
+            counter = MomentsAccumulator(constants)
             counter.add(y, p, weight)
             assert counter.total is not None  # noqa: S101 - batches have items
             moments, low, high = Moments.stack([counter.total]), counter.low, counter.high
         else:
             low, high = float(y.min()), float(y.max())
-            moments = Moments.of(y, p, weight, groups=groups, constants=constants, order=order)
+            moments = Moments.of(y, p, weight, groups=groups, constants=constants)
         errors = bounds = None
         if sizes:
             count = len(keys.subgroups)
@@ -144,7 +142,7 @@ class RegressionSums(Summary):
     @classmethod
     def of_targets(cls, columns: Mapping[str, Array]) -> "RegressionSums":
         """Sum up targets alone."""
-        return cls.of({**columns, "p": columns["y"]}, ONE_KEY, {}, sizes=False, order=2)
+        return cls.of({**columns, "p": columns["y"]}, ONE_KEY, {}, sizes=False)
 
     @classmethod
     def of_gaps(cls, columns: Mapping[str, Array], mean: float) -> "RegressionSums":
