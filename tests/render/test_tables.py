@@ -15,6 +15,7 @@ from ordinate.render.tables import (
     NAME,
     P_VALUE,
     Column,
+    Estimates,
     Table,
 )
 
@@ -115,3 +116,11 @@ def test_one_more_column_of_a_result_is_in_every_form(form, monkeypatch):
         from ordinate.render import render
 
         assert wanted in render(result, form)
+
+
+def test_what_is_needed_least_goes_first_and_what_is_missing_is_said():
+    value = Estimates(str, str, missing="none")
+    columns = (Column("a", kind=value, optional=2), Column("b", optional=1))
+    (grid,) = Table("t", "", columns, [{"a": None, "b": 1}], 0.95).grids()
+    assert grid.optional == ("b", "a")
+    assert grid.rows == (("none", None, 1),)

@@ -72,8 +72,10 @@ class Estimates(Kind):
         joined: Callable[[Estimate], Cell] | None = None,
         keys: Sequence[str] = ("low", "high", "method", "note"),
         prefix: str = "",
+        missing: Cell = None,
     ) -> None:
         super().__init__(show)
+        self.missing = missing  # what people see where there is none
         self.show_bounds, self.joined, self.keys, self.prefix = show_bounds, joined, keys, prefix
 
     def list_heads(self, head: str, level: float | None) -> list[str]:
@@ -83,7 +85,7 @@ class Estimates(Kind):
     def list_cells(self, value: Estimate | None, level: float | None) -> list[Cell]:
         """Return the value and its interval."""
         if value is None:
-            return [None for _ in self.list_heads("", level)]
+            return [self.missing, *(None for _ in self.list_heads("", level)[1:])]
         if self.joined:
             return [self.joined(value)]
         return [self.show(value.value), *([] if level is None else [self.show_bounds(value)])]
@@ -117,7 +119,7 @@ class Column:
     get: Callable[[Any], Any] | None = None
     shown: bool = True  # to people
     stored: bool = True  # for programs
-    optional: bool = False  # a narrow terminal may do without it
+    optional: int = False  # a narrow terminal may do without it, the least number first
 
     def take(self, record: Any) -> Any:
         """Return what stands there in a record."""
@@ -242,6 +244,7 @@ class Table:
     def _make_grid(self, value: Any, part: list[Any]) -> Grid:
         columns = [x for x in self.columns if x.shown and x.key != self.by]
         header = [head for column in columns for head in column.list_heads(self.level)]
+        spare = sorted(filter(lambda x: x.optional, columns), key=lambda x: x.optional)
         rows = tuple(
             tuple(cell for column in columns for cell in self._list_cells(column, record))
             for record in part[: self.most]
@@ -251,7 +254,7 @@ class Table:
             tuple(header),
             rows,
             left=sum(column.kind.words for column in columns),
-            optional=tuple(x.list_heads(None)[0] for x in columns if x.optional),
+            optional=tuple(x.list_heads(None)[0] for x in spare),
             totals=self.totals,
         )
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
-from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.render.document import format_cell, format_interval
 from ordinate.render.estimates import format_count
+from ordinate.render.tables import NAME, Column, Estimates, Table
 from ordinate.results.arguments import select_metrics
 from ordinate.results.base import BETTER_VALUES, Record
 from ordinate.results.evaluation import Evaluation
@@ -15,19 +16,18 @@ from ordinate.results.label_evaluation import evaluate
 from ordinate.results.metric_scores import Score, compare_with_baselines
 from ordinate.results.report_parts import describe_interval_methods
 from ordinate.scale import Scale
-from ordinate.tuning.classify.decision_rules import RULE_TITLES
+from ordinate.tuning.classify.decision_rules import METRIC_OPTIMAL, RULE_TITLES
 from ordinate.tuning.classify.scoring import DecisionRuleScores
 from ordinate.tuning.classify.settings import Settings
-from ordinate.tuning.search.tuning_result import HeldOutResult, TaskReport
-
-if TYPE_CHECKING:
-    from ordinate.tuning.search.tuning_result import TuningResult
+from ordinate.tuning.search.search_charts import LEVEL
+from ordinate.tuning.search.tuning_result import HeldOutResult, TaskReport, TuningResult
 
 DECODE_PHRASES = {
     "metric": "those that the metric rewards",
     "argmax": "the most probable ones",
     "rounded_mean": "rounded means",
 }
+SCORE = Estimates(lambda x: x, lambda x: format_interval(x.low, x.high) or "none", missing="none")
 CLUSTERS, INDEPENDENT_ITEMS = "clusters as units", "items as independent"
 
 
@@ -66,8 +66,7 @@ class ClassificationReport(TaskReport):
 
     def get_estimate(self, evaluation: DecisionRuleScores) -> Estimate:
         """Return the value of the metric-optimal levels with its confidence interval."""
-        score = evaluation.score
-        return score.estimate or make_point_estimate(score.value, score.undefined or "")
+        return _get_estimate(evaluation.score)
 
     # --- words and tables --------------------------------------------------------------------
 
@@ -81,11 +80,11 @@ class ClassificationReport(TaskReport):
         found = compare_with_baselines(score, name)
         return " and ".join(said for how, said in found.items() if how != "better than")
 
-    def describe_title(self, result: "TuningResult") -> str:
+    def describe_title(self, result: TuningResult) -> str:
         """Return what was tuned on what."""
         return f"Tuned for {self.metric} on {result.source.n:,} items of {self.scale}"
 
-    def describe_source(self, result: "TuningResult") -> list[str]:
+    def describe_source(self, result: TuningResult) -> list[str]:
         """Return what the models were trained on."""
         source, settings = result.source, self.settings
         counts = zip(self.scale.names, source.counts, strict=True)
@@ -113,48 +112,49 @@ class ClassificationReport(TaskReport):
             matched.setdefault(one.matched, []).append(one.set)
         return lines + [f"Rows matched {how}: {', '.join(x)}." for how, x in matched.items()]
 
-    @property
-    def value_header(self) -> tuple[str, ...]:
-        """A value with its confidence interval, beside what it must beat."""
-        return (self.metric, "95 % CI", "best constant", "chance", "flag")
+    def list_value_columns(self) -> list[Column]:
+        """Return a value with its confidence interval, beside what it must beat."""
+        return [
+            Column("value", self.metric, SCORE, self.take_estimate),
+            Column("constant", "best constant", get=self._format_constant, optional=5),
+            Column("chance", get=_take_chance, optional=3),
+            Column("flag", get=_take_flag),
+        ]
 
-    def build_value_cells(self, evaluation: DecisionRuleScores | None) -> tuple[Cell, ...]:
-        """Return the value of the metric-optimal levels."""
-        if evaluation is None:
-            return ("none", None, None, None, None)
-        return (*self._build_score_cells(evaluation.score), evaluation.flag)
+    def take_estimate(self, record: Record) -> Estimate | None:
+        """Return the value of the metric by the decision rule of a record of a table."""
+        score = _take_score(record)
+        return None if score is None else _get_estimate(score)
 
-    def _build_score_cells(self, score: Score) -> tuple[Cell, ...]:
-        best_constant, estimate = score.baselines.best_constant, score.estimate
-        constant = format_cell(best_constant.value)
-        if best_constant.level is not None:
-            constant += f" ({self.scale.names[self.scale.lookup[best_constant.level]]})"
-        interval = None if estimate is None else format_interval(estimate.low, estimate.high)
-        return (score.value, interval or "none", constant, score.baselines.chance.value)
+    def _format_constant(self, record: Record) -> str | None:
+        if (score := _take_score(record)) is None:
+            return None
+        value, level = score.baselines.best_constant.value, score.baselines.best_constant.level
+        name = "" if level is None else f" ({self.scale.names[self.scale.lookup[level]]})"
+        return f"{format_cell(value)}{name}"
 
-    def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
+    def build_test_blocks(self, result: TuningResult) -> list[str | Grid]:
         """Return the winner by each decision rule, cross-validated and on the tests."""
         evaluated = [("cross-validation", result.source.n, result.winner.evaluation)]
         evaluated += [(one.name, one.n, one.evaluation) for one in result.tests if one.evaluation]
-        rows = tuple(
-            (
-                name,
-                RULE_TITLES[rule],
-                n,
-                *self._build_score_cells(score),
-                evaluation.get_flag(rule),
-            )
+        records = [
+            {"data": name, "rule": rule, "n": n, "evaluation": evaluation}
             for name, n, evaluation in evaluated
-            for rule, score in evaluation.scores.items()
+            for rule in evaluation.scores
+        ]
+        columns = (
+            Column("data", kind=NAME),
+            Column("rule", "decision rule", NAME, lambda x: RULE_TITLES[x["rule"]]),
+            Column("n", optional=4),
+            *self.list_value_columns(),
         )
-        header = ("data", "decision rule", "n", *self.value_header)
         seen = any(self.count_seen_items(result, one) for one in result.tests)
         tested = "tested" if seen else "on data that selected nothing"
         title = f"The winner by the decision rule, cross-validated and {tested}"
-        optional = ("flag", "chance", "n", "best constant")
-        return [Grid(title, header, rows, left=2, optional=optional).drop_empty_columns()]
+        grids = Table("tests", title, columns, records, LEVEL).grids()
+        return [grid.drop_empty_columns() for grid in grids]
 
-    def evaluate_test(self, result: "TuningResult", test: HeldOutResult) -> Evaluation | None:
+    def evaluate_test(self, result: TuningResult, test: HeldOutResult) -> Evaluation | None:
         """Return the levels of the winner beside gold, first of all by the metric of the search."""
         if not test.columns:
             return None
@@ -169,11 +169,11 @@ class ClassificationReport(TaskReport):
             seed=self.settings.seed,
         )
 
-    def describe_methods(self, result: "TuningResult") -> list[str]:
+    def describe_methods(self, result: TuningResult) -> list[str]:
         """Return how intervals came about, and what is odd about the winner."""
         return list(self._describe_methods(result))
 
-    def _describe_methods(self, result: "TuningResult") -> Iterator[str]:
+    def _describe_methods(self, result: TuningResult) -> Iterator[str]:
         winner = result.winner
         if winner.evaluation.flag:
             yield (
@@ -192,7 +192,7 @@ class ClassificationReport(TaskReport):
         )
 
 
-def _describe_units(result: "TuningResult") -> str:
+def _describe_units(result: TuningResult) -> str:
     """Say what intervals take for one: test data may lack the groups that training data have."""
     groups = {"cross-validation": result.source.groups}
     groups |= {one.name: one.groups for one in result.tests if one.evaluation}
@@ -202,3 +202,22 @@ def _describe_units(result: "TuningResult") -> str:
     if len(units) == 1:
         return next(iter(units))
     return " and ".join(f"{unit} ({', '.join(names)})" for unit, names in units.items())
+
+
+def _get_estimate(score: Score) -> Estimate:
+    return score.estimate or make_point_estimate(score.value, score.undefined or "")
+
+
+def _take_score(record: Record) -> Score | None:
+    found: DecisionRuleScores | None = record["evaluation"]
+    return None if found is None else found.scores[record.get("rule", METRIC_OPTIMAL)]
+
+
+def _take_chance(record: Record) -> float | None:
+    score = _take_score(record)
+    return None if score is None else score.baselines.chance.value
+
+
+def _take_flag(record: Record) -> str | None:
+    found: DecisionRuleScores | None = record["evaluation"]
+    return None if found is None else found.get_flag(record.get("rule", METRIC_OPTIMAL))

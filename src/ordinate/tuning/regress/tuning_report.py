@@ -1,16 +1,21 @@
 """What is particular about the report of tuning a regression model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.render import Grid
-from ordinate.render.document import Cell
-from ordinate.render.estimates import format_estimate, format_interval_head, format_with_unit
+from ordinate.render.estimates import (
+    format_estimate,
+    format_interval_head,
+    format_number,
+    format_with_unit,
+)
+from ordinate.render.tables import NAME, Column, Estimates, Table
 from ordinate.results.base import Record
 from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.regression_sources import evaluate_regression
@@ -18,12 +23,10 @@ from ordinate.results.report_parts import ReportPart
 from ordinate.results.residuals import analyse_residuals
 from ordinate.tuning.regress.row_checks import LeakageReport
 from ordinate.tuning.regress.settings import Settings
-from ordinate.tuning.search.tuning_result import HeldOutResult, TaskReport
-from ordinate.tuning.search.tuning_text import build_summary_grid
+from ordinate.tuning.search.search_charts import LEVEL, WINNER
+from ordinate.tuning.search.tuning_result import VALUE, HeldOutResult, TaskReport, TuningResult
 
-if TYPE_CHECKING:
-    from ordinate.tuning.search.tuning_result import TuningResult
-
+MAE = Estimates(format_number, format_estimate, joined=format_estimate, prefix="mae_")
 UNITLESS = ("interval_coverage",)  # all other measures of intervals have the unit of the target
 EARLY_STOPPING_NOTE = ", a tenth of which only tells boosting and networks when to stop"
 
@@ -96,7 +99,7 @@ class RegressionReport(TaskReport):
         """Return the RMSE with its confidence interval."""
         return evaluation.metrics["rmse"]
 
-    def list_measures(self, result: "TuningResult") -> list[tuple[str, str, Estimate, str | None]]:
+    def list_measures(self, result: TuningResult) -> list[tuple[str, str, Estimate, str | None]]:
         """Return the errors that matter most, each with its interval."""
         winner = self.get_estimate(result.winner.evaluation)
         lowest = min(result.finalists, key=lambda one: one.value)
@@ -138,7 +141,7 @@ class RegressionReport(TaskReport):
         is_open = evaluation.metrics["rmse"].is_open
         return ("MAE", evaluation.metrics["mae"]) if is_open else None
 
-    def count_seen_items(self, result: "TuningResult", test: HeldOutResult) -> int:
+    def count_seen_items(self, result: TuningResult, test: HeldOutResult) -> int:
         """Return how many rows of a test also stand, with their target, where models learn.
 
         Features that repeat with another target, as those of designs do, are new measurements.
@@ -148,12 +151,12 @@ class RegressionReport(TaskReport):
             return 0
         return sum(leak.part == test.name and leak.same_target for leak in leaks.leaks)
 
-    def describe_title(self, result: "TuningResult") -> str:
+    def describe_title(self, result: TuningResult) -> str:
         """Return what is predicted from what."""
         unit = f" in {self.unit}" if self.unit else ""
         return f"Model of {result.source.target}{unit} from {result.source.n:,} rows"
 
-    def describe_source(self, result: "TuningResult") -> list[str]:
+    def describe_source(self, result: TuningResult) -> list[str]:
         """Return which rows were for what, and what is odd about them."""
         source, settings = result.source, self.settings
         read = f"Read from {source.path}. " if source.path else ""
@@ -169,38 +172,37 @@ class RegressionReport(TaskReport):
         )
         return [*source.notes, features]
 
-    @property
-    def value_header(self) -> tuple[str, ...]:
-        """Two errors, each with its confidence interval."""
+    def list_value_columns(self) -> list[Column]:
+        """Return RMSE and MAE, each with its confidence interval."""
         unit = f" ({self.unit})" if self.unit else ""
-        return (f"RMSE{unit}", f"MAE{unit}")
+        return [
+            Column("rmse", f"RMSE{unit}", VALUE, self.take_estimate),
+            Column("mae", f"MAE{unit}", MAE, _take_mae),
+        ]
 
-    def build_value_cells(self, evaluation: RegressionEvaluation | None) -> tuple[Cell, ...]:
-        """Return RMSE and MAE."""
-        if evaluation is None:
-            return ("none", None)
-        return tuple(format_estimate(evaluation.metrics[name]) for name in ("rmse", "mae"))
-
-    def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
+    def build_test_blocks(self, result: TuningResult) -> list[str | Grid]:
         """Return what matters most, and all finalists on rows that chose none of them."""
-        blocks: list[str | Grid] = [build_summary_grid(result.summarize())]
+        summary = result.get_table("summary").grids()
+        blocks: list[str | Grid] = [grid.drop_empty_columns() for grid in summary]
         titles = {one.name: one.title for one in result.finalists}
         for test in result.tests:
             blocks.append(self._describe_coverage(test))
-            if test.comparison is None:
+            if (found := test.comparison) is None:
                 continue
-            rows: tuple[tuple[Cell, ...], ...] = tuple(
-                (
-                    titles[name],
-                    *map(format_estimate, test.comparison.list_estimates(name)),
-                    "winner" if name == result.winner.name else None,
-                )
-                for name in test.comparison.systems
+            columns = (
+                Column("title", "model", NAME),
+                *(replace(column, get=None) for column in self.list_value_columns()),
+                Column("r2", "R²", VALUE, optional=True),
+                Column("won", ""),
             )
+            records = [
+                {"title": titles[name], "won": WINNER if name == result.winner.name else None}
+                | dict(zip(("rmse", "mae", "r2"), found.list_estimates(name), strict=True))
+                for name in found.systems
+            ]
             head = format_interval_head(0.95)
             title = f"{test.name.capitalize()}: all finalists, once chosen, with {head}"
-            header = ("model", *self.value_header, "R²", "")
-            blocks.append(Grid(title, header, rows, optional=("R²",)))
+            blocks += Table("finalists", title, columns, records, LEVEL).grids()
         return blocks
 
     def _describe_coverage(self, test: HeldOutResult) -> str:
@@ -212,9 +214,7 @@ class RegressionReport(TaskReport):
         held = 100 * test.evaluation.prediction_intervals["interval_coverage"].value
         return f"{said} hold {held:.1f} % of {test.n:,} targets of {test.name}."
 
-    def list_test_estimates(
-        self, result: "TuningResult", test: HeldOutResult
-    ) -> dict[str, Estimate]:
+    def list_test_estimates(self, result: TuningResult, test: HeldOutResult) -> dict[str, Estimate]:
         """Return the RMSE of all finalists on a test."""
         if test.comparison is None:
             return super().list_test_estimates(result, test)
@@ -222,7 +222,7 @@ class RegressionReport(TaskReport):
         return {name: board.get_standing(name).estimate for name in test.comparison.systems}
 
     def evaluate_test(
-        self, result: "TuningResult", test: HeldOutResult
+        self, result: TuningResult, test: HeldOutResult
     ) -> RegressionEvaluation | None:
         """Return errors and prediction intervals of the winner, and a look at the residuals."""
         if test.evaluation is None or not test.columns:
@@ -233,7 +233,7 @@ class RegressionReport(TaskReport):
         found = found.take_bias(test.evaluation.metrics)
         return test.evaluation.add_parts([ReportPart("residuals", found)])
 
-    def describe_methods(self, result: "TuningResult") -> list[str]:
+    def describe_methods(self, result: TuningResult) -> list[str]:
         """Return what intervals take for one, and how saved models were fitted."""
         grouped = result.source.groups is not None
         units = "groups, not rows," if grouped else "rows"
@@ -275,6 +275,11 @@ class RegressionReport(TaskReport):
             "intervals are calibrated on validation rows, by which models were chosen, too: take "
             "them as too narrow."
         )
+
+
+def _take_mae(record: Record) -> Estimate | None:
+    found: RegressionEvaluation | None = record["evaluation"]
+    return None if found is None else found.metrics["mae"]
 
 
 def _list_test_measures(test: HeldOutResult) -> Iterator[tuple[str, str, Estimate, bool]]:

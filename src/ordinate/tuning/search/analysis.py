@@ -9,9 +9,9 @@ import numpy as np
 
 from ordinate.render import Document, Grid
 from ordinate.render.charts import Chart
-from ordinate.render.document import Cell
 from ordinate.render.estimates import format_number
 from ordinate.render.reserved_paths import RESULTS_FILE, TRIALS_FILE
+from ordinate.render.tables import NAME, NUMBER, Column, Table
 from ordinate.results.base import SCHEMA, Record, Result, align_columns
 from ordinate.tuning.search.saved_models import explain_missing_keys, read_run_files
 from ordinate.tuning.search.search_charts import (
@@ -21,8 +21,11 @@ from ordinate.tuning.search.search_charts import (
     collect_curves,
 )
 from ordinate.tuning.search.studies import TRIAL_STATES, import_optuna, silence_optuna
-from ordinate.tuning.search.tuning_result import TuningResult
-from ordinate.tuning.search.tuning_text import build_summary_grid, explain_missing_intervals
+from ordinate.tuning.search.tuning_result import (
+    TuningResult,
+    explain_missing_intervals,
+    make_summary_table,
+)
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 FURTHER_ERRORS = {  # of regression, beside the RMSE
@@ -78,21 +81,63 @@ class SearchAnalysis(Result):
         yield from chart_importance(self.importance, metric)
         yield from chart_learning_curves(self.curves, metric, unit)
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each value, hyperparameter, and step of a learning curve."""
-        rows: list[Record] = [{"part": "summary"} | one for one in self.summary]
-        rows += [
-            {"part": "importance", "model": study, "title": name, "value": value}
+    def tables(self) -> Iterable[Table]:
+        """Return the values that matter, the studies, hyperparameters, and learning curves."""
+        yield make_summary_table(self.summary)
+        yield self._studies()
+        metric = self.results["metric"]
+        shares = [
+            {"model": study, "hyperparameter": name, "importance": share}
             for study, found in self.importance.items()
-            for name, value in (found or {}).items()
+            for name, share in (found or {}).items()
         ]
-        rows += [
-            {"part": "learning curve", "model": study, "fit": fit, "step": step, "value": value}
+        columns = (
+            Column("model"),
+            Column("hyperparameter", kind=NAME),
+            Column("importance"),
+        )
+        title = f"the share of the variance of {metric} that a hyperparameter explains"
+        yield Table("importance", lambda study: f"{study}: {title}", columns, shares, by="model")
+        steps = [
+            {"model": study, "fit": fit, "step": step, "value": value}
             for study, curves in self.curves.items()
             for fit, curve in enumerate(curves, start=1)
             for step, value in curve
         ]
-        return align_columns(rows + [{"part": "note", "note": note} for note in self.notes])
+        points = tuple(map(Column, ("model", "fit", "step", "value")))
+        yield Table("learning_curves", CURVES_TITLE, points, steps)
+
+    def _studies(self) -> Table:
+        """Return the best trial of each study, how many were made, and the ensemble."""
+        best = [*self.results["studies"]]
+        if one := self.results["ensemble"]:
+            best.append({"set": "", "model": one["model"], "trials": {}, "best": one})
+        studies = [_summarize_study(one) for one in best]
+        records = [
+            dict.fromkeys(FURTHER_ERRORS) | one | dict.fromkeys(TRIAL_STATES) | one["trials"]
+            for one in studies
+        ]
+        errors = [name for name in FURTHER_ERRORS if any(name in one for one in studies)]
+        spare = ("pruned", "failed") if errors else ()
+        columns = (
+            Column("model", kind=NAME, get=_name_study),
+            Column("value", self._value_head, NUMBER),
+            *(Column(name, FURTHER_ERRORS[name], NUMBER) for name in errors),
+            *(Column(name, optional=name in spare) for name in TRIAL_STATES),
+        )
+        return Table(
+            "studies", "Studies: the best trial of each, on held-out items", columns, records
+        )
+
+    @property
+    def _value_head(self) -> str:
+        metric, unit = self.results["metric"], self.results["unit"]
+        return f"{metric} ({unit})" if unit else str(metric)
+
+    def rows(self) -> list[Record]:
+        """Return the records of all tables, and what is wrong with the data beside them."""
+        parts = [{"part": x.name} | row for x in self.tables() for row in x.rows()]
+        return align_columns([*parts, *({"part": "notes", "note": x} for x in self.notes)])
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -102,13 +147,6 @@ class SearchAnalysis(Result):
             f"The best model is {_name_study(named)}: {metric} {format_number(won['value'])}"
             f"{f' {unit}' if unit else ''} on held-out items."
         )
-        value = f"{metric} ({unit})" if unit else str(metric)
-        title = f"the share of the variance of {metric} that a hyperparameter explains"
-        importance = [
-            Grid(f"{study}: {title}", ("hyperparameter", "importance"), tuple(found.items()))
-            for study, found in self.importance.items()
-            if found is not None
-        ]
         few = [study for study, found in self.importance.items() if found is None]
         unknown = (
             f"No importance of hyperparameters for {', '.join(few)}: that takes {FEWEST_TRIALS} "
@@ -119,11 +157,11 @@ class SearchAnalysis(Result):
             for study, fits in self.curves.items()
             for fit, curve in enumerate(fits, start=1)
         ]
-        header = ("model", "fit", "points", "best step", f"{value} there")
+        header = ("model", "fit", "points", "best step", f"{self._value_head} there")
         blocks = (
-            build_summary_grid(self.summary),
-            _build_studies_grid(self.results, value),
-            *importance,
+            *(grid.drop_empty_columns() for grid in self.get_table("summary").grids()),
+            *self.get_table("studies").grids(),
+            *self.get_table("importance").grids(),
             *([Grid(CURVES_TITLE, header, tuple(curves))] if curves else []),
         )
         notes = (*self.notes, *explain_missing_intervals(self.summary), unknown if few else "")
@@ -176,23 +214,6 @@ def _summarize_study(one: Mapping[str, Any]) -> Record:
     values = {name: metric["value"] for name, metric in found["metrics"].items()}
     values["baseline_rmse"] = found["baselines"][0]["rmse"]
     return about | {name: values[name] for name in FURTHER_ERRORS}
-
-
-def _build_studies_grid(results: Record, value: str) -> Grid:
-    """Return the best trial of each study, how many were made, and the ensemble."""
-    best = [*results["studies"]]
-    if one := results["ensemble"]:
-        best.append({"set": "", "model": one["model"], "trials": {}, "best": one})
-    studies = [_summarize_study(one) for one in best]
-    errors = [name for name in FURTHER_ERRORS if any(name in study for study in studies)]
-    rows: list[tuple[Cell, ...]] = []
-    for study in studies:
-        values = (study.get(name) for name in ("value", *errors))
-        shown = (None if x is None else format_number(x) for x in values)
-        rows.append((_name_study(study), *shown, *map(study["trials"].get, TRIAL_STATES)))
-    header = ("model", value, *(FURTHER_ERRORS[name] for name in errors), *TRIAL_STATES)
-    title = "Studies: the best trial of each, on held-out items"
-    return Grid(title, header, tuple(rows), optional=("pruned", "failed") if errors else ())
 
 
 def _find_best_step(curve: Any) -> tuple[int, str]:

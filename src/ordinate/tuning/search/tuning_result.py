@@ -13,15 +13,18 @@ from ordinate.errors import replace_control_characters
 from ordinate.inference.estimates import Estimate, to_json_number
 from ordinate.render import Block, Document, Grid
 from ordinate.render.charts import Axis, Chart
-from ordinate.render.document import Cell, join_bounds
+from ordinate.render.document import join_bounds
 from ordinate.render.estimates import (
     format_count,
     format_estimate,
+    format_estimate_interval,
     format_headline,
+    format_interval_head,
     format_number,
     join_names,
 )
 from ordinate.render.forest_plots import ForestPlot, ForestRow
+from ordinate.render.tables import NAME, UNIT_ESTIMATE, Column, Estimates, Kind, Table
 from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, align_columns
 from ordinate.tuning.search.search_charts import (
     DISCARDED,
@@ -34,12 +37,6 @@ from ordinate.tuning.search.search_charts import (
 )
 from ordinate.tuning.search.settings import SearchSettings
 from ordinate.tuning.search.studies import TRIAL_STATES, Trial
-from ordinate.tuning.search.tuning_text import (
-    CI_HEAD,
-    describe_bias,
-    explain_missing_intervals,
-    format_hyperparameters,
-)
 
 OPTIMISM_NOTE = (
     "The best of many is optimistically biased: each value was selected among others on the same "
@@ -52,6 +49,9 @@ PLACEHOLDER = (
 WEIGHT_NOTE = (
     "The search weighted its metric by class weights, which the evaluation on the tests does not."
 )
+CI_HEAD = format_interval_head(LEVEL)
+VALUE = Estimates(format_number, format_estimate, joined=format_estimate, missing="none")
+ANY = Kind(lambda count: count or None)
 
 
 class TaskReport:
@@ -133,26 +133,23 @@ class TaskReport:
         del result
         return []
 
-    @property
-    def value_header(self) -> tuple[str, ...]:
-        """The heads of the columns of `build_value_cells`."""
-        return (self.metric,)
+    def list_value_columns(self) -> list[Column]:
+        """Return the columns of the `evaluation` of records, None where nothing was fitted."""
+        return [Column("value", self.metric, VALUE, self.take_estimate)]
 
-    def build_value_cells(self, evaluation: Any) -> tuple[Cell, ...]:
-        """Return an evaluation as cells of a table; it may be None, where nothing was fitted."""
-        return (
-            ("none",) if evaluation is None else (format_estimate(self.get_estimate(evaluation)),)
-        )
+    def take_estimate(self, record: Record) -> Estimate | None:
+        """Return the value of the metric of a record of a table."""
+        found = record["evaluation"]
+        return None if found is None else self.get_estimate(found)
 
     def build_test_blocks(self, result: "TuningResult") -> list[str | Grid]:
         """Return the tests as tables."""
         if not result.tests:
             return []
-        rows = tuple(
-            (one.name, one.n, *self.build_value_cells(one.evaluation)) for one in result.tests
-        )
         title = "Test: the winner on data by which nothing was selected"
-        return [Grid(title, ("data", "n", *self.value_header), rows)]
+        columns = (Column("data", kind=NAME), Column("n"), *self.list_value_columns())
+        records = [{"data": x.name, "n": x.n, "evaluation": x.evaluation} for x in result.tests]
+        return [*Table("tests", title, columns, records, LEVEL).grids()]
 
     def list_test_estimates(
         self, result: "TuningResult", test: "HeldOutResult"
@@ -425,8 +422,76 @@ class TuningResult(Result):
         """Return finalists beside the tests, the winner on these, trials, and screened inputs."""
         return chart_tuning(self)
 
-    def rows(self) -> list[Record]:
-        """Return one flat record for each value: of screening, search, test and nested estimate."""
+    def tables(self) -> Iterable[Table]:
+        """Return values of screening, search, tests and nested estimate; then what is shown."""
+        values = self._list_values()
+        yield Table("values", "", tuple(map(Column, values[0])), values)
+        yield make_summary_table(self.summarize())
+        yield from (self._searched(), self._nested(), self._screening(), self._finalists())
+
+    def _searched(self) -> Table:
+        """Return the best trial of each study, and the ensemble."""
+        best = [
+            {
+                "model": study.title,
+                "evaluation": study.best and study.best.evaluation,
+                "requested": study.requested,
+                "trials": f"{study.counts['complete']} of {study.requested}",
+                **study.counts,
+            }
+            for study in self.studies
+        ]
+        if one := self.ensemble:
+            best.append({"model": one.model_type, "evaluation": one.evaluation})
+        columns = (
+            Column("model", kind=NAME),
+            *self.report.list_value_columns(),
+            Column("trials", stored=False, get=lambda x: x.get("trials")),
+            Column("requested", shown=False, get=lambda x: x.get("requested")),
+            Column("complete", shown=False, get=lambda x: x.get("complete")),
+            Column("pruned", kind=ANY, get=lambda x: x.get("pruned"), optional=2),
+            Column("failed", kind=ANY, get=lambda x: x.get("failed"), optional=1),
+        )
+        title = f"Search: the best trial of each study, {self.report.basis}, with {CI_HEAD}"
+        return Table("search", title, columns, best, LEVEL)
+
+    def _screening(self) -> Table:
+        columns = (
+            Column("set", kind=NAME),
+            Column("features", optional=6),
+            *self.report.list_value_columns(),
+            Column("shortlisted", "searched", Kind(lambda x: "yes" if x else "no")),
+        )
+        title = f"Screening: each feature set with {self.screening_model}"
+        return Table("screening", title, columns, [*map(vars, self.screened)], LEVEL)
+
+    def _finalists(self) -> Table:
+        """Return the full names of saved models, and their hyperparameters."""
+        titles = {one.name: one.title for one in self.finalists}
+        columns = (
+            Column("title", "model", NAME),
+            Column("name", "saved as", NAME),
+            Column(
+                "hyperparameters",
+                kind=NAME,
+                get=lambda x: _format_hyperparameters(_get_hyperparameters(x, titles)),
+            ),
+        )
+        title = "Finalists: their names and hyperparameters"
+        return Table("finalists", title, columns, self.finalists)
+
+    def _nested(self) -> Table:
+        title = f"Nested cross-validation: the whole selection in each outer fold, with {CI_HEAD}"
+        both = {"cross-validation": self.winner, "nested": self.nested}
+        records = [
+            {"estimate": name, "evaluation": one.evaluation}
+            for name, one in both.items()
+            if self.nested is not None and one is not None
+        ]
+        columns = (Column("estimate", kind=NAME), *self.report.list_value_columns())
+        return Table("nested", title, columns, records, LEVEL)
+
+    def _list_values(self) -> list[Record]:
         screened = ((one.set, self.screening_model, "", one.evaluation) for one in self.screened)
         searched = ((*_name_finalist(one), one.evaluation) for one in self.finalists)
         rows = [*self._flatten("screening", screened), *self._flatten("search", searched)]
@@ -466,7 +531,7 @@ def describe_tuning(result: TuningResult) -> Document:
     report = result.report
     sound = any(one.evaluation and not report.count_seen_items(result, one) for one in result.tests)
     blocks: list[str | Grid] = [
-        _build_search_grid(result),
+        *_draw(result, "search"),
         *report.build_test_blocks(result),
         *_build_nested_blocks(result),
         *_build_screening_blocks(result),
@@ -484,7 +549,7 @@ def describe_tuning(result: TuningResult) -> Document:
         tuple(blocks),
         describe_winner(result),
         tuple(notes),
-        (_build_finalist_grid(result),),
+        (*result.get_table("finalists").grids(),),
     )
 
 
@@ -533,7 +598,7 @@ def _describe_test(result: TuningResult, test: HeldOutResult) -> str:
     estimate = report.get_estimate(test.evaluation)
     value = _format_value(result, test.evaluation)
     if seen := report.count_seen_items(result, test):
-        said = f"On {test.name} it has {value}, which is {describe_bias(seen, test.n)}."
+        said = f"On {test.name} it has {value}, which is {_describe_bias(seen, test.n)}."
         weakness = report.describe_weakness(test.evaluation)
         return f"{said} Even so it is {weakness}." if weakness else said
     said = f"On {test.name}, by which nothing was selected, it has {value}"
@@ -572,37 +637,9 @@ def _add_unit(result: TuningResult, value: float) -> str:
     return " ".join(filter(None, (result.report.format_value(value), result.report.unit)))
 
 
-def _build_search_grid(result: TuningResult) -> Grid:
-    report = result.report
-    header = ("model", *report.value_header, "trials", "pruned", "failed")
-    rows: list[tuple[Cell, ...]] = []
-    for study in result.studies:
-        complete, *others = study.counts.values()
-        cells = report.build_value_cells(study.best.evaluation if study.best else None)
-        ended = (count or None for count in others)
-        rows.append((study.title, *cells, f"{complete} of {study.requested}", *ended))
-    if result.ensemble:
-        cells = report.build_value_cells(result.ensemble.evaluation)
-        rows.append((result.ensemble.model_type, *cells, None, None, None))
-    title = f"Search: the best trial of each study, {report.basis}, with {CI_HEAD}"
-    optional = ("failed", "pruned", "chance", "best constant")
-    return Grid(title, header, tuple(rows), optional=optional).drop_empty_columns()
-
-
 def _build_screening_blocks(result: TuningResult) -> list[str | Grid]:
     if not result.screened:
         return []
-    header = ("set", "features", *result.report.value_header, "searched")
-    rows = tuple(
-        (
-            one.set,
-            one.features,
-            *result.report.build_value_cells(one.evaluation),
-            "yes" if one.shortlisted else "no",
-        )
-        for one in result.screened
-    )
-    title = f"Screening: each feature set with {result.screening_model}"
     lines = [
         f"{one.set} failed: {one.failed}"
         if one.failed and one.failed != one.discard_reason
@@ -610,34 +647,15 @@ def _build_screening_blocks(result: TuningResult) -> list[str | Grid]:
         for one in result.screened
         if one.discard_reason
     ]
-    grid = Grid(title, header, rows, optional=("chance", "best constant", "features"))
-    return [grid.drop_empty_columns(), *([" ".join(lines)] if lines else [])]
-
-
-def _build_finalist_grid(result: TuningResult) -> Grid:
-    """Return the full names of saved models, and their hyperparameters."""
-    titles = {one.name: one.title for one in result.finalists}
-    rows = tuple(
-        (one.title, one.name, format_hyperparameters(_get_hyperparameters(one, titles)))
-        for one in result.finalists
-    )
-    header = ("model", "saved as", "hyperparameters")
-    return Grid("Finalists: their names and hyperparameters", header, rows, left=3)
+    return [*_draw(result, "screening"), *([" ".join(lines)] if lines else [])]
 
 
 def _build_nested_blocks(result: TuningResult) -> list[str | Grid]:
     if result.nested is None:
         return []
-    report = result.report
-    rows = (
-        ("cross-validation", *report.build_value_cells(result.winner.evaluation)),
-        ("nested", *report.build_value_cells(result.nested.evaluation)),
-    )
-    title = f"Nested cross-validation: the whole selection in each outer fold, with {CI_HEAD}"
     counts = Counter(result.nested.selected)
     selected = ", ".join(f"{name} ({count} of {counts.total()})" for name, count in counts.items())
-    grid = Grid(title, ("estimate", *report.value_header), rows)
-    return [grid.drop_empty_columns(), f"The outer folds selected {selected}."]
+    return [*_draw(result, "nested"), f"The outer folds selected {selected}."]
 
 
 def describe_model_card(result: TuningResult) -> list[Block]:
@@ -662,7 +680,7 @@ def describe_model_card(result: TuningResult) -> list[Block]:
 
 def _describe_selection(result: TuningResult, test: HeldOutResult) -> str:
     seen = result.report.count_seen_items(result, test)
-    return describe_bias(seen, test.n) if seen else "by which nothing was selected"
+    return _describe_bias(seen, test.n) if seen else "by which nothing was selected"
 
 
 def format_front_matter(result: TuningResult) -> str:
@@ -689,6 +707,61 @@ def format_front_matter(result: TuningResult) -> str:
     }
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
     return "\n".join(map(replace_control_characters, lines))
+
+
+def _draw(result: TuningResult, name: str) -> list[Grid]:
+    return [grid.drop_empty_columns() for grid in result.get_table(name).grids()]
+
+
+def _describe_bias(seen: int, n: int) -> str:
+    """Return why a test is optimistically biased: of so many items some were learned from."""
+    share = "all" if seen == n else f"{seen:,} of"
+    return f"optimistically biased: it has learned from {share} its {n:,} items"
+
+
+def _format_hyperparameters(params: Mapping[str, Any]) -> str:
+    """Return hyperparameters in one line."""
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in params.items()
+    )
+
+
+# --- the summary, which JSON has -----------------------------------------------------------------
+
+
+def make_summary_table(summary: Sequence[Record]) -> Table:
+    """Return metrics with their intervals, from plain values."""
+    columns = (
+        Column("key", shown=False),
+        Column("title", "metric", NAME),
+        Column("value", kind=UNIT_ESTIMATE, get=_parse_estimate),
+        Column("unit"),
+    )
+    return Table("summary", "Summary", columns, summary, LEVEL)
+
+
+def explain_missing_intervals(summary: Sequence[Record]) -> list[str]:
+    """Say why metrics have no interval, or one that is open, where that is so."""
+    found = [(row["title"], _parse_estimate(row)) for row in summary]
+    return [
+        f"The confidence interval of {title} is {one.note}."
+        if one.is_open
+        else f"No confidence interval of {title}: {one.note}."
+        for title, one in found
+        if one.note and (one.is_open or format_estimate_interval(one) is None)
+    ]
+
+
+def _parse_estimate(row: Record) -> Estimate:
+    """Return a value with its confidence interval, from plain values."""
+    value = math.nan if row["value"] is None else row["value"]
+    open_ends = (math.nan, math.nan) if row["method"] is None else (-math.inf, math.inf)
+    low, high = (
+        end if row[key] is None else row[key]
+        for key, end in zip(("low", "high"), open_ends, strict=True)
+    )
+    return Estimate(value, low, high, row["method"], note=row["note"])
 
 
 # --- charts --------------------------------------------------------------------------------------
