@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import open_source
 from ordinate.cli.flags import add_flags, collect_given
 from ordinate.cli.options import (
     add_command,
@@ -10,7 +11,7 @@ from ordinate.cli.options import (
     add_metrics_option,
     add_output_options,
     add_system_options,
-    read_panel,
+    collect_columns,
     write_report,
 )
 
@@ -32,6 +33,7 @@ EXAMPLES = """examples:
   ordinate meta gold.tsv runs/*.tsv --id topic,id --groups topic --gold level --predicted level
   ordinate meta gold.tsv runs/*.tsv --header none --columns topic,id,level --id topic,id \\
     --groups topic --gold level --predicted level --missing drop --bad-lines skip
+  ordinate meta gold.tsv runs/ --id id --gold level --predicted level --cases 5
   ordinate meta results.csv --gold level --systems a,b,c --cases 20 --references accuracy,mae
   ordinate meta results.csv --gold level --systems a --groups topic --format json
   ordinate meta results.csv --gold level --systems a,b,c --metrics all --format json -o meta.json
@@ -67,34 +69,21 @@ def run(options: argparse.Namespace) -> int:
 
 def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
     from ordinate.cli.progress import show_share
-    from ordinate.meta.meta_evaluation import (
-        REFERENCE_METRICS,
-        MetaEvaluationSettings,
-        evaluate_metrics,
-    )
-    from ordinate.results import select_metrics
+    from ordinate.meta.meta_evaluation import MetaEvaluationSettings, evaluate_metrics
 
-    metrics = None if options.metrics is None else select_metrics(options.metrics)
-    references = select_metrics(
-        REFERENCE_METRICS if options.references is None else options.references
-    )
-    settings = collect_given(options, MetaEvaluationSettings)
-    MetaEvaluationSettings(**settings)  # refuses what makes no sense before anything is read
-    panel, origin = read_panel(options, lambda systems: _check_systems(options, systems))
-    with show_share("evaluating metrics") as progress:
+    given = collect_columns(options) | collect_given(options, evaluate_metrics)
+    if options.references is not None:
+        given["references"] = options.references
+    with (
+        open_source(options, ("predicted",)) as source,
+        show_share("evaluating metrics") as progress,
+    ):
         return evaluate_metrics(
-            panel,
-            metrics,
-            references,
-            **collect_given(options, evaluate_metrics),
-            **settings,
-            origin=origin,
+            source,
+            options.metrics,
+            scale=options.scale,
+            missing=options.missing,
+            **given,
+            **collect_given(options, MetaEvaluationSettings),
             progress=progress,
         )
-
-
-def _check_systems(options: argparse.Namespace, systems: int) -> None:
-    """Refuse a number of systems before they are read; named test cases are two at least."""
-    from ordinate.meta.meta_evaluation import check_pair_count
-
-    check_pair_count(systems, 2 if hasattr(options, "groups") else getattr(options, "cases", 10))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
-from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options, open_source
+from ordinate.cli.file_options import SYSTEM_COLUMNS, add_column_options
 from ordinate.cli.flags import InputPath, StorePath, add_flags, collect_given
 from ordinate.cli.help import HelpFormatter
 from ordinate.errors import BadOption, BadOutput, OffScale, OrdinateError, shorten
@@ -25,9 +25,8 @@ from ordinate.settings import Level, Resamples, Seed, Setting, list_settings
 if TYPE_CHECKING:
     from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
-    from ordinate.results.base import Origin, Result
+    from ordinate.results.base import Result
     from ordinate.results.comparison_settings import ComparisonSettings
-    from ordinate.summaries import Panel
     from ordinate.tuning.experiment.folder import Experiment
 
 
@@ -390,30 +389,6 @@ def _infer_format(output: str) -> str:
             f"-o {shorten(output)} has no known suffix. There are: {known}; or say --format."
         )
     return FORMATS_BY_SUFFIX.get(suffix, "text")
-
-
-def read_panel(
-    options: argparse.Namespace, check_count: Callable[[int], None]
-) -> "tuple[Panel, Origin]":
-    """Read the systems that the options name, if their number is one that `check_count` takes."""
-    from ordinate.results.arguments import count_panel
-    from ordinate.scale.label_maps import LabelMap
-
-    given = {"systems": None, "weights": None, "groups": None} | collect_columns(options)
-    spelling = LabelMap(
-        given.pop("label_map", None),
-        tidy=given.pop("tidy_labels", False),
-        edges=given.pop("edges", ()),
-    )
-    with open_source(options, ("predicted",)) as source:
-        return count_panel(
-            source,
-            scale=options.scale,
-            missing=options.missing,
-            label_map=spelling,
-            check_count=check_count,
-            **given,
-        )
 
 
 def collect_columns(options: argparse.Namespace) -> dict[str, Any]:

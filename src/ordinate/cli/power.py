@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.file_options import open_source
 from ordinate.cli.flags import add_flags, collect_given, parse_names
 from ordinate.cli.options import (
     add_command,
@@ -10,7 +11,7 @@ from ordinate.cli.options import (
     add_metric_option,
     add_output_options,
     add_system_options,
-    read_panel,
+    collect_columns,
     write_report,
 )
 from ordinate.errors import BadOption
@@ -55,14 +56,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
-    from ordinate.metrics import find_metric
-    from ordinate.results.sample_size import SampleSizePlan, SampleSizeSettings, check_system_count
+    from ordinate.results.sample_size import SampleSizeSettings, power
 
-    metric = find_metric(options.metric)
     given = collect_given(options, SampleSizeSettings)
-    settings = SampleSizeSettings(**given, items=_parse_sizes(options.sizes))
-    panel, origin = read_panel(options, check_system_count)
-    return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
+    if "level" in given:
+        given["interval"] = given.pop("level")
+    sizes = _parse_sizes(options.sizes)
+    with open_source(options, ("predicted",)) as source:
+        return power(
+            source,
+            metric=options.metric,
+            scale=options.scale,
+            missing=options.missing,
+            items=sizes,
+            **given,
+            **collect_columns(options),
+        )
 
 
 def _parse_sizes(text: str | None) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Meta-evaluation: which metric captures all quality aspects, measured on given systems."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any
@@ -38,10 +38,18 @@ from ordinate.meta.system_resampling import (
 from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
-from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
+from ordinate.results.arguments import (
+    DEFAULT_METRICS,
+    MetricSelection,
+    ScaleDeclaration,
+    count_panel,
+)
 from ordinate.results.base import record_call
+from ordinate.results.given_columns import refuse_idle_options
+from ordinate.scale.label_maps import LabelMap
 from ordinate.settings import Setting
 from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.tabulation import MissingPolicy
 
 __all__ = ["MetaEvaluation", "MetaEvaluationSettings", "MetricEvaluation", "evaluate_metrics"]
 
@@ -56,12 +64,21 @@ MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
 CONSTANT_REASON = "one of the two metrics is the same for all systems that both are defined for"
 
 
-@record_call
 def evaluate_metrics(
-    panel: Panel,
+    data: Any = None,
     metrics: MetricSelection = None,
     references: MetricSelection = REFERENCE_METRICS,
     *,
+    systems: Any = None,
+    gold: Any = None,
+    predicted: Any = None,
+    scale: ScaleDeclaration = None,
+    weights: Any = None,
+    groups: Any = None,
+    missing: MissingPolicy = "error",
+    label_map: Mapping[str, str | None] | None = None,
+    tidy_labels: bool = False,
+    edges: Iterable[float] = (),
     cases: Annotated[
         int,
         Setting("parts of the items at random, where fewer than two test cases are named"),
@@ -71,34 +88,70 @@ def evaluate_metrics(
     resamples: int = 1_000,
     alpha: float = 0.05,
     unanimity: Unanimity = "weak",
-    origin: Origin | None = None,
     progress: ProgressCallback | None = None,
 ) -> MetaEvaluation:
-    """Evaluate metrics by the systems of a panel, whose groups are the test cases.
+    """Evaluate metrics by systems that predict the same items, whose groups are the test cases.
 
-    Without groups, or with one only, the items are split at random into `cases` parts of equal
-    size. A metric's value for a system is its mean over test cases. `references` are the metrics
-    that together stand for quality; `alpha` is the level at which systems are significantly
+    `data` is a panel of systems, or what `compare` takes: columns, a table or files, with the same
+    arguments. Without groups, or with one only, the items are split at random into `cases` parts of
+    equal size. A metric's value for a system is its mean over test cases. `references` are the
+    metrics that together stand for quality; `alpha` is the level at which systems are significantly
     different. Fewer than three systems have values, and no pairs that tell metrics apart.
 
     >>> levels = ["low", "mid", "high"] * 40
     >>> systems = {
     ...     f"s{k}": [x if i % 11 > k else "mid" for i, x in enumerate(levels)] for k in range(5)
     ... }
-    >>> panel = Panel.of(levels, systems, "low,mid,high")
-    >>> evaluate_metrics(panel, "cem_ord,bias", resamples=100).best.metric.name
+    >>> found = evaluate_metrics(
+    ...     levels, "cem_ord,bias", systems=systems, scale="low,mid,high", resamples=100
+    ... )
+    >>> found.best.metric.name
     'cem_ord'
     """
     settings = MetaEvaluationSettings(level, resamples, seed, alpha, unanimity)
-    evaluated = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
-    reference_metrics = _select_distinct(REFERENCE_METRICS if references is None else references)
+    chosen = None if metrics is None else _select_distinct(metrics)
+    stand_in = _select_distinct(REFERENCE_METRICS if references is None else references)
+    origin, panel = None, data
+    if isinstance(data, Panel):
+        named = {"systems": systems, "gold": gold, "weights": weights, "groups": groups}
+        refuse_idle_options("a panel has its own", scale=scale, **named)
+    else:
+        known = cases if groups is None else FEWEST_CASES
+        panel, origin = count_panel(
+            data,
+            systems,
+            gold=gold,
+            predicted=predicted,
+            scale=scale,
+            weights=weights,
+            groups=groups,
+            missing=missing,
+            label_map=LabelMap(label_map, tidy=tidy_labels, edges=edges),
+            check_count=lambda count: check_pair_count(count, known),
+        )
+    return evaluate_panel(panel, chosen, stand_in, settings, cases, origin, progress=progress)
+
+
+@record_call
+def evaluate_panel(
+    panel: Panel,
+    metrics: Sequence[Metric] | None,
+    references: Sequence[Metric],
+    settings: MetaEvaluationSettings,
+    cases: int,
+    origin: Origin | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+) -> MetaEvaluation:
+    """Evaluate metrics by the systems of a panel, split at random where it has no test cases."""
+    evaluated = _select_distinct(EVALUATED_METRICS) if metrics is None else list(metrics)
     at_random = panel.groups is None or len(panel.group_values) < FEWEST_CASES
     check_pair_count(len(panel.systems), cases if at_random else len(panel.group_values))
-    by_case = split_into_cases(panel, cases, seed) if at_random else panel
+    by_case = split_into_cases(panel, cases, settings.seed) if at_random else panel
     matrices = _MatricesBySystem(by_case)
     reference_merits = None
     if len(panel.systems) >= FEWEST_SYSTEMS:
-        reference_merits = np.stack([_compute_reference(m, matrices) for m in reference_metrics])
+        reference_merits = np.stack([_compute_reference(m, matrices) for m in references])
     evaluations, agreement, improvement = _evaluate_all(
         evaluated, matrices, reference_merits, settings, progress
     )
@@ -108,7 +161,7 @@ def evaluate_metrics(
     return MetaEvaluation(
         panel=by_case,
         metrics=evaluations,
-        references=tuple(reference_metrics),
+        references=tuple(references),
         agreement=agreement,
         unanimous_improvement=improvement,
         settings=settings,

@@ -61,6 +61,7 @@ SETTINGS = (
     "results.case_averages:Cases",
     "results.comparison_settings:ComparisonSettings",
     "results.report_parts:ReportPart",
+    "meta.meta_result:MetaEvaluationSettings",
     "results.sample_size:SampleSizeSettings",
     "scale.levels:Scale",
     "summaries.normalization:Normalization",

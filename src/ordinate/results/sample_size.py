@@ -23,6 +23,7 @@ from ordinate.render.estimates import format_count, format_interval_head, format
 from ordinate.render.tables import COUNT, SHARE, Column, Table, to_plain
 from ordinate.results.arguments import ScaleDeclaration, count_panel
 from ordinate.results.base import SCHEMA, Origin, Record, Result, record_call
+from ordinate.scale.label_maps import LabelMap
 from ordinate.settings import Level, Resamples, Seed, Setting
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import MissingPolicy
@@ -208,11 +209,13 @@ class SampleSizePlan(Result):
 
 
 def power(
-    gold: Any,
-    systems: Mapping[str, Any],
+    data: Any = None,
+    systems: Any = None,
     metric: str | Metric = "cem_ord",
     difference: float | None = None,
     *,
+    gold: Any = None,
+    predicted: Any = None,
     scale: ScaleDeclaration = None,
     power: float = 0.8,
     interval: float = 0.95,
@@ -220,39 +223,46 @@ def power(
     groups: Any = None,
     weights: Any = None,
     missing: MissingPolicy = "error",
+    label_map: Mapping[str, str | None] | None = None,
+    tidy_labels: bool = False,
+    edges: Iterable[float] = (),
     resamples: int = 2_000,
     seed: int = 0,
 ) -> SampleSizePlan:
     """Plan how many items it takes to see a difference between two systems like these.
 
-    `difference` is the smallest one that matters to you; the pilot's own is no guide. One system is
-    enough to learn how wide its interval will be for `items`. With groups, the numbers hold for
-    items in clusters like these.
+    The data of the pilot are those of `compare`: columns, a table or files. `difference` is the
+    smallest one that matters to you; the pilot's own is no guide. One system is enough to learn how
+    wide its interval will be for `items`. With groups, the numbers hold for items in clusters like
+    these.
 
     >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
     >>> flat = ["mid"] * 90
     >>> power(gold, {"a": good, "b": flat}, "mae", 0.1, scale="low,mid,high").needed > 90
     True
     """
-    panel, origin = count_panel(
-        gold,
-        systems,
-        scale=scale,
-        weights=weights,
-        groups=groups,
-        missing=missing,
-        check_count=check_system_count,
-    )
-    sizes = tuple(items) if isinstance(items, Iterable) else (items,)
+    named = find_metric(metric)
     settings = SampleSizeSettings(
         difference=difference,
         power=power,
         level=interval,
-        items=sizes,
+        items=tuple(items) if isinstance(items, Iterable) else (items,),
         resamples=resamples,
         seed=seed,
     )
-    return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
+    panel, origin = count_panel(
+        data,
+        systems,
+        gold=gold,
+        predicted=predicted,
+        scale=scale,
+        weights=weights,
+        groups=groups,
+        missing=missing,
+        label_map=LabelMap(label_map, tidy=tidy_labels, edges=edges),
+        check_count=check_system_count,
+    )
+    return SampleSizePlan.from_panel(panel, named, settings, origin=origin)
 
 
 def _get_width(name: str, outlook: SampleSizeOutlook) -> float:
