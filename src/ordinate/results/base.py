@@ -18,7 +18,6 @@ from ordinate.errors import (
     shorten,
     suggest_names,
 )
-from ordinate.inference.estimates import Estimate
 from ordinate.render import (
     FORMATS_BY_SUFFIX,
     Document,
@@ -283,12 +282,6 @@ def align_columns(rows: list[Record]) -> list[Record]:
     """
     columns = dict.fromkeys(key for row in rows for key in row)
     return [columns | row for row in rows]
-
-
-def to_flat_record(estimate: Estimate) -> Record:
-    """Return a value with its interval as the cells of a record."""
-    keys = ("value", "low", "high", "method", "note")
-    return {key: getattr(estimate, key) for key in keys}
 
 
 def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
