@@ -298,6 +298,14 @@ def test_a_far_away_origin_changes_nothing():
         assert other.p == pytest.approx(x.p, rel=1e-4)
 
 
+@pytest.mark.parametrize("odd", [1e20, -1e40])
+def test_one_odd_value_breaks_nothing(odd):
+    y, models = sampled(scales=(10.0, 12.0, 10.5))
+    y[3] = odd
+    found = compared(y, models | {"odd": np.where(np.arange(N) == 3, -odd, Y)}, interval=STUDENT)
+    assert all(len(board.pairs) == 6 for board in found.leaderboards.values())
+
+
 def test_another_unit_scales_the_limits():
     result = compared(Y * 1e-3, {k: p * 1e-3 for k, p in MODELS.items()})
     before = one(compared(Y, MODELS), "rmse")

@@ -93,7 +93,11 @@ def simulate_values(values: Floats, parts: Floats, freedom: float, resamples: Re
     covariance = np.einsum("su,tu->st", distinct, distinct)
     rng = np.random.default_rng([resamples.seed, 0])
     deviations = rng.multivariate_normal(
-        np.zeros(len(distinct)), covariance, resamples.count, method="eigh"
+        np.zeros(len(distinct)),
+        covariance,
+        resamples.count,
+        check_valid="ignore",  # it is one, but for rounding
+        method="eigh",
     )
     if not math.isinf(freedom):
         deviations /= np.sqrt(rng.chisquare(freedom, (resamples.count, 1)) / freedom)
