@@ -23,7 +23,7 @@ from ordinate import ConfidenceIntervals, Files, Query
 from ordinate.cli.flags import list_flag_types
 from ordinate.cli.options import CaseColumns, IntervalOptions, LabelOptions
 from ordinate.errors import OrdinateError
-from ordinate.meta import evaluate_metrics
+from ordinate.meta import evaluate_metrics, find_properties
 from ordinate.readers.columns import ItemColumns
 
 LEVELS = np.array(["A1", "A2", "B1", "B2", "C1", "C2"])
@@ -323,6 +323,12 @@ def test_every_flag_of_a_setting_is_tried():
 
 # Commands with one way of input: what is typed, and the call that says the same.
 COMMANDS = {
+    "properties mae 'weighted_kappa(power=1)' --search --most-items 2": lambda: find_properties(
+        "mae,weighted_kappa(power=1)", search=True, most_items=2
+    ),
+    "properties --explain quadratic_kappa monotonicity": lambda: find_properties(
+        "quadratic_kappa", "monotonicity"
+    ),
     "decode items.csv --probabilities p_ --gold gold --metric quadratic_kappa --id id --resamples "
     "100 --scale A1,A2,B1,B2,C1,C2 --interval 0.9 --class-weights 2,1,1,1,1,2": lambda: (
         ordinate.decode(

@@ -50,8 +50,6 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write what is known or found."""
-    if options.most_items is not None and (options.most_items < 1 or not options.search):
-        raise BadOption("--most-items takes an integer of at least 1, together with --search.")
     if options.explain and options.metrics:
         raise BadOption("--explain takes one metric and one property, and no further metrics.")
     write_report(options, lambda: _find_verdicts(options))
@@ -60,21 +58,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _find_verdicts(options: argparse.Namespace) -> "PropertyVerdicts | PropertyExplanation":
     from ordinate.cli.progress import show_share
-    from ordinate.meta.properties_search import find_property
-    from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
-    from ordinate.metrics import find_metric, list_metrics, split_expressions
-    from ordinate.metrics.known_properties import drop_default_options
+    from ordinate.meta.property_verdicts import find_properties
 
-    law = find_property(options.explain[1]) if options.explain else None
-    texts = options.explain[:1] if options.explain else options.metrics
-    named = [name for text in texts for name in split_expressions(text)]
-    metrics = [find_metric(name) for name in named] or list_metrics()
+    metric, law = options.explain or (None, None)
     with show_share("searching") as progress:
-        verdicts = PropertyVerdicts.of(
-            metrics, search=options.search, most_items=options.most_items, progress=progress
+        return find_properties(
+            ",".join(options.metrics) if metric is None else metric,
+            law,
+            search=options.search,
+            most_items=options.most_items,
+            progress=progress,
         )
-    return (
-        verdicts
-        if law is None
-        else PropertyExplanation(drop_default_options(metrics[0]), law.name, verdicts)
-    )

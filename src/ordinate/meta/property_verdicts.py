@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.errors import BadOption, word_advice
 from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.meta.properties import PROPERTIES
@@ -15,6 +16,7 @@ from ordinate.meta.properties_search import (
     PropertyCheck,
     PropertyFinding,
     check_properties,
+    find_property,
 )
 from ordinate.meta.published_properties import (
     MARKS,
@@ -22,7 +24,7 @@ from ordinate.meta.published_properties import (
     agrees_with_paper,
     find_mark,
 )
-from ordinate.metrics import Metric
+from ordinate.metrics import Metric, list_metrics
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,
     VERDICT_NAMES,
@@ -36,6 +38,7 @@ from ordinate.render.charts import Axis, Cell, Chart, Panel
 from ordinate.render.estimates import join_names
 from ordinate.render.forest_plots import MOST_ROWS
 from ordinate.render.tables import NAME, Column, Table
+from ordinate.results.arguments import MetricSelection, select_metrics
 from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
@@ -288,6 +291,37 @@ class PropertyExplanation(Result):
                 ]
         title = f"{self.metric.expression}: {_format_name(self.property_name)}"
         return Document(title, tuple(blocks), verdict, tuple(_describe_search(cell)))
+
+
+def find_properties(
+    metrics: MetricSelection = (),
+    explain: str | None = None,
+    *,
+    search: bool = False,
+    most_items: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> PropertyVerdicts | PropertyExplanation:
+    """Say which formal properties metrics have, all where none is named; or explain one of one.
+
+    What was found is on file; metrics that are not are searched, and all with `search`, for cases
+    of at most `most_items` items.
+
+    >>> find_properties("mae").cells["mae"]["symmetry"]["verdict"]
+    'not_violated'
+    """
+    if most_items is not None and (most_items < 1 or not search):
+        advice = "{most_items} takes an integer of at least 1, together with {search}."
+        raise BadOption(word_advice(advice, most_items=..., search=True))
+    law = None if explain is None else find_property(explain)
+    selected = select_metrics(metrics) if metrics else list_metrics()
+    verdicts = PropertyVerdicts.of(
+        selected, search=search, most_items=most_items, progress=progress
+    )
+    if law is None:
+        return verdicts
+    if len(selected) != 1:
+        raise BadOption("One property is explained of one metric.")
+    return PropertyExplanation(drop_default_options(selected[0]), law.name, verdicts)
 
 
 def collect_facts(check: PropertyCheck) -> dict[str, PropertyRecord]:
