@@ -15,9 +15,8 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.render import Block, Document, Grid
 from ordinate.render.atomic_files import replace_file
 from ordinate.render.charts import Chart
-from ordinate.render.document import Cell
-from ordinate.render.estimates import format_count, format_percent, join_names
-from ordinate.render.tables import to_plain
+from ordinate.render.estimates import format_count, join_names
+from ordinate.render.tables import NAME, SHARE, Column, Table, to_plain
 from ordinate.results import Evaluation, evaluate
 from ordinate.results.base import SCHEMA, Result, to_json_label
 from ordinate.results.report_parts import ReportPart
@@ -313,15 +312,30 @@ class PredictionReport(Result):
             )
         ]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each data set, decision rule and level."""
+    def tables(self) -> Iterable[Table]:
+        """Return how often each level is predicted by each decision rule, and the data sets."""
         names = self.model.scale.names
-        return [
+        shares = [
             {"data": one.data.name, "decision_rule": rule, "level": name, "share": share}
             for one in self.done
             for rule, shares in compute_level_shares(one.predictions)
             for name, share in zip(names, shares, strict=True)
         ]
+        columns = (
+            Column("data"),
+            Column("decision_rule"),
+            Column("rule", get=lambda row: RULE_TITLES[row["decision_rule"]], stored=False),
+            Column("level"),
+            Column("share", kind=SHARE),
+        )
+        title = "How often each level is predicted, in {}"
+        yield Table("levels", title.format, columns, shares, by="data")
+        about = (
+            Column("data", kind=NAME, get=lambda one: one.data.name),
+            Column("features", kind=NAME, get=lambda one: one.data.feature_source),
+            Column("items", get=lambda one: len(one.predictions)),
+        )
+        yield Table("data", "Predicted", about, self.done)
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -331,7 +345,7 @@ class PredictionReport(Result):
         where = f", written to {join_names(written)}" if written else ""
         return Document(
             f"{format_count(items)} predicted by {name}",
-            (self._build_grid(), *map(_build_level_grid, self.done), *self._list_evaluations()),
+            (*self.get_table("data").grids(), *self._list_levels(), *self._list_evaluations()),
             verdict=f"{format_count(items)} predicted{where}.",
             notes=(
                 *(x for one in self.done for x in one.notes),
@@ -346,21 +360,10 @@ class PredictionReport(Result):
                 opening = f"Against the gold levels of {one.data.name}"
                 yield from ReportPart(one.data.name, one.evaluation, opening).list_blocks()
 
-    def _build_grid(self) -> Grid:
-        rows: list[tuple[Cell, ...]] = [
-            (one.data.name, one.data.feature_source, len(one.predictions)) for one in self.done
-        ]
-        return Grid("Predicted", ("data", "features", "items"), tuple(rows), left=2)
-
-
-def _build_level_grid(one: DatasetPredictions) -> Grid:
-    shares = dict(compute_level_shares(one.predictions))
-    rows: list[tuple[Cell, ...]] = [
-        (name, *(format_percent(of_rule[k]) for of_rule in shares.values()))
-        for k, name in enumerate(one.predictions.scale.names)
-    ]
-    header = ("level", *(RULE_TITLES[rule] for rule in shares))
-    return Grid(f"How often each level is predicted, in {one.data.name}", header, tuple(rows))
+    def _list_levels(self) -> Iterable[Grid]:
+        keys, table = ("level", "rule", "share"), self.get_table("levels")
+        for name, part in table.split():
+            yield from table.select(table.get_title(name), *keys, records=part).cross(*keys)
 
 
 def predict_items(
