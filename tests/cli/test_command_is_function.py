@@ -25,6 +25,7 @@ from ordinate.cli.options import CaseColumns, IntervalOptions, LabelOptions
 from ordinate.errors import OrdinateError
 from ordinate.meta import evaluate_metrics, find_properties
 from ordinate.readers.columns import ItemColumns
+from ordinate.results.metric_catalogue import MetricCatalogue
 
 LEVELS = np.array(["A1", "A2", "B1", "B2", "C1", "C2"])
 SELECT = "select * from items"
@@ -323,6 +324,8 @@ def test_every_flag_of_a_setting_is_tried():
 
 # Commands with one way of input: what is typed, and the call that says the same.
 COMMANDS = {
+    "metrics cem_ord": lambda: MetricCatalogue.of("cem_ord"),
+    "metrics --of regression": lambda: MetricCatalogue.list_all("regression"),
     "properties mae 'weighted_kappa(power=1)' --search --most-items 2": lambda: find_properties(
         "mae,weighted_kappa(power=1)", search=True, most_items=2
     ),
