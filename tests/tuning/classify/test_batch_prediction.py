@@ -57,7 +57,7 @@ def test_new_texts_need_no_ids_though_those_of_training_had_some(tuned):
 
 def test_a_column_of_ids_that_is_named_now_has_to_be_there(tuned):
     experiment = Experiment.open(tuned.folder, columns=DataColumns(id="number"))
-    with pytest.raises(BadInput, match=r"no column 'number' \(id_column\)"):
+    with pytest.raises(BadInput, match=r"no column 'number' \(id_column=…\)"):
         predict(experiment, {"essay": [NEW["high"]], "nr": ["x"]})
 
 
