@@ -125,7 +125,7 @@ def test_columns_may_be_found_by_usual_names():
         "The target column was not named; 'Actual' was taken.",
         "The predicted column was not named; 'yhat' was taken.",
     )
-    with pytest.raises(BadInput, match=r"holds the targets\? Name it with --target. Its columns"):
+    with pytest.raises(BadInput, match=r"holds the targets\? Name it with target=…. Its columns"):
         sum_files([write("two.csv", "y,actual,pred\n1,1,2\n")], name_columns())
     with pytest.raises(BadInput, match=r"no column 'prod'\. Did you mean 'pred'"):
         sum_files(["two.csv"], name_columns("y", "prod"))

@@ -69,7 +69,7 @@ def test_a_sheet_is_read_as_it_is_shown(tmp_path, name):
 
 def test_one_of_several_sheets_is_named(tmp_path):
     path = save(tmp_path / "some.xlsx", Daten=ROWS, leer=[])
-    with pytest.raises(BadInput, match=r"several sheets: name one of 'Daten', 'leer' with --sheet"):
+    with pytest.raises(BadInput, match=r"several sheets: name one of 'Daten', 'leer' with sheet=…"):
         read_texts(path)
     with pytest.raises(BadInput, match=r"no sheet 'daten': name one of 'Daten', 'leer'"):
         read_texts(path, sheet="daten")

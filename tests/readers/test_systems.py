@@ -259,7 +259,7 @@ def test_runs_are_named_by_what_tells_them_apart(paths, names):
 
 
 def test_one_file_without_systems_lists_its_columns():
-    said = "Which columns of all.csv are systems.*--systems 'b,c'.*'gold', 'writer', 'w', 'a'"
+    said = r"Which columns of all.csv are systems.*systems=\['b', 'c'\].*'gold', 'writer', 'w', 'a'"
     with pytest.raises(BadInput, match=said):
         count_systems([write("all.csv", ROWS)], ItemColumns(gold="gold"))
 
@@ -267,7 +267,7 @@ def test_one_file_without_systems_lists_its_columns():
 def test_files_without_an_id_are_refused():
     paths = split(ROWS)
     write("b.csv", [{"id": row["id"], "predicted": row["b"]} for row in ROWS[4:]])
-    with pytest.raises(BadInput, match="--id"):
+    with pytest.raises(BadInput, match="Name its column with id=…"):
         runs(paths, id=None)
 
 

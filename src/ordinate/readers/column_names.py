@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
-from ordinate.errors import BadFile, BadInput, shorten, suggest_names
+from ordinate.errors import BadFile, BadInput, shorten, suggest_names, word_advice
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
 
@@ -45,9 +45,11 @@ def find_column(
         return named
     found = [column for column in source.columns if column.lower() in usual_names[role]]
     if len(found) != 1:
+        option: dict[str, Any] = {role: ...}
+        way = word_advice(f"Name it with {{{role}}}.", **option)
         raise BadFile(
-            f"Which column of {source.name} holds the {content or f'{role} levels'}? Name it with "
-            f"--{role}. " + format_columns(source.columns),
+            f"Which column of {source.name} holds the {content or f'{role} levels'}? {way} "
+            + format_columns(source.columns),
             source.name,
             role,
         )

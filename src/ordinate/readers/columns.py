@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from ordinate.errors import BadOption, shorten
+from ordinate.errors import BadOption, shorten, word_advice
 from ordinate.settings import Setting, list_settings
 
 Gold = Annotated[str | None, Setting("column of the gold levels", metavar="COL")]
@@ -118,11 +118,11 @@ class FileOptions:
     def __post_init__(self) -> None:
         """Refuse options that make no sense together."""
         if (self.header == "none") != bool(self.columns):
-            raise BadOption(
-                "--header none goes with --columns, the names of all columns from left to right."
-            )
+            way = "{header} goes with {columns}, the names of all columns from left to right."
+            raise BadOption(word_advice(way, header="none", columns=...))
         if self.memory is not None and MEMORY.fullmatch(self.memory) is None:
-            raise BadOption(f"--memory takes a size such as 500MB or 2GB, not {self.memory!r}.")
+            way = word_advice("{memory} takes a size such as 500MB or 2GB", memory=...)
+            raise BadOption(f"{way}, not {self.memory!r}.")
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -299,5 +299,6 @@ def parse_delimiter(text: str | None) -> str | None:
         return None
     character = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(character) != 1 or character in '\r\n"':
-        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
+        way = word_advice("{delimiter} takes one character, such as ';' or '\\t'", delimiter=...)
+        raise BadOption(f"{way}, not {text!r}.")
     return character

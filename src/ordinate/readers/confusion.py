@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ordinate.readers.cells import CountedCells, number_groups
@@ -28,16 +29,20 @@ def count_files(
     missing: MissingPolicy = "error",
     *,
     look_at_items: "Callable[[FileItems, ConfusionReader, Scale], None]" = lambda *_: None,
+    written: Path | None = None,
     check_groups: Callable[[list[Any]], None] | None = None,
     watch: Watch = lambda _: nullcontext(),
 ) -> ConfusionData:
     """Count files into confusion matrices.
 
     `check_groups` may refuse the groups that there are, before any label is looked at, and
-    `look_at_items` may ask more of the items once they are counted.
+    `look_at_items` may ask more of the items once they are counted; the file that is `written` of
+    them is none of those that are read.
     """
     with open_sources(columns, watch) as reader:
         planner = QueryPlanner(reader, *reader.describe_sides(columns.gold_file, paths), columns)
+        if written is not None:
+            reader.refuse_to_replace(written)
         found = planner.build_items()
         spelling = LabelSpelling(columns.renamed)
         reading = ConfusionReader(found, planner.list_titles(), spelling)

@@ -25,6 +25,7 @@ from ordinate.errors import (
     NO_ROOM,
     BadFile,
     BadInput,
+    BadOption,
     hide_password,
     replace_control_characters,
     shorten,
@@ -162,6 +163,11 @@ class FileReader:
         refuse_duplicate_files(found, reason)
         return found
 
+    def refuse_to_replace(self, written: Path) -> None:
+        """Refuse to write a file that is read: it would be lost."""
+        if os.path.realpath(written) in map(os.path.realpath, self.paths):
+            raise BadOption(f"{written.name} is read, so it cannot be written too.")
+
     # --- finding -----------------------------------------------------------------------------
 
     def find_files(self, text: str) -> list[NamedFile]:
@@ -169,6 +175,8 @@ class FileReader:
         if text == "-":
             with _report_read_errors("standard input"):
                 return [("standard input", self._copy_stream(sys.stdin.buffer))]
+        if not text:
+            raise BadInput("A file has no name: there is nothing between the quotes.")
         try:
             if Path(text).is_dir():
                 matches = _list_files(Path(text), hive=self.options.hive)
@@ -261,7 +269,8 @@ class FileReader:
         from ordinate.readers.spreadsheets import export_sheet  # noqa: PLC0415 - it is rare
 
         if not self.quoted:
-            raise BadInput(f"{name} is a spreadsheet, and --quote is for text files.")
+            way = word_advice("{quote} is for text files", quote=...)
+            raise BadInput(f"{name} is a spreadsheet, and {way}.")
         with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as parts:
             if sum(x.file_size for x in parts.infolist()) > _limit_unpacked(path):
                 raise _make_bomb_error(name, path)
@@ -301,7 +310,8 @@ class FileReader:
             ):
                 shutil.copyfileobj(text, out)
         except UnicodeError:
-            raise BadInput(f"{name} is not in {encoding}. Pass another --encoding.") from None
+            way = word_advice("Pass another {encoding}.", encoding=...)
+            raise BadInput(f"{name} is not in {encoding}. {way}") from None
         return copy
 
     # --- describing --------------------------------------------------------------------------
@@ -385,11 +395,15 @@ class FileReader:
             records = list_records(text, quoted=True) if bad else ()
             lists = (x for x in records if isinstance(x[1], list))  # not one that csv cannot read
             line = next((begin for begin, row in lists if not is_regular_row(row, text)), line)
+        first = f"the first is line {line} ('{format_excerpt(excerpt)}')."
+        if bad and not read_rows(self.connection, f"SELECT 1 FROM {table} LIMIT 1", name):
+            width = f"{len(text.names)} {'column' if len(text.names) == 1 else 'columns'}"
+            raise BadInput(f"{name} has no line with {width}, as many as it has names: {first}")
         if bad:
             lines, were = ("line", "was") if bad == 1 else ("lines", "were")
             self.notes.append(
                 f"{bad:,} {lines} of {name} {were} left out, with more or fewer columns than "
-                f"{len(text.names)}: the first is line {line} ('{format_excerpt(excerpt)}')."
+                f"{len(text.names)}: {first}"
             )
         return table
 
@@ -416,7 +430,8 @@ class FileReader:
         first, given = text.first_rows[0], list(self.options.columns)
         if given and len(given) != len(first):
             raise BadInput(
-                f"{name} has {len(first)} columns, and --columns names {len(given)}: "
+                f"{name} has {len(first)} columns, and {word_advice('{columns}', columns=...)} "
+                f"names {len(given)}: "
                 f"{', '.join(map(shorten, given))}."
             )
         usual = [column or f"(column {k})" for k, column in enumerate(first, start=1)]

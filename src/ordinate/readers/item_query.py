@@ -124,11 +124,26 @@ class QueryPlanner:
     ) -> None:
         self.reader, self.columns = reader, columns
         if (columns.id or columns.row_order) and not gold_files:
-            raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+            raise BadInput(
+                word_advice(
+                    "{id} and {row_order} say how to join a {gold_file}, and there is none.",
+                    id=...,
+                    row_order=True,
+                    gold_file=...,
+                )
+            )
         if columns.row_order and columns.bad_lines == "skip":
-            raise BadInput("--bad-lines skip leaves rows out: join by --id, not by --row-order.")
+            raise BadInput(
+                word_advice(
+                    "{bad_lines} leaves rows out: join by {id}, not by {row_order}.",
+                    bad_lines="skip",
+                    id=...,
+                    row_order=True,
+                )
+            )
         if columns.id and columns.row_order:
-            raise BadInput("Join the files by --id or by --row-order, not by both.")
+            way = "Join the files by {id} or by {row_order}, not by both."
+            raise BadInput(word_advice(way, id=..., row_order=True))
         self.gold_files, self.files = gold_files, files
         self.notes = [*reader.notes]
         self.gold, self.predicted = (
@@ -206,9 +221,10 @@ class QueryPlanner:
         rows = [sum(x.count_rows() for x in side) for side in (self.gold_files, self.files)]
         name = self.gold_files[0].name
         if rows[0] != rows[1]:
+            way = word_advice("Join them by an id column with {id}.", id=...)
             raise UnequalLengths(
                 f"{name} has {rows[0]:,} rows and the predictions have {rows[1]:,}, so they are "
-                "not in the same order. Join them by an id column with --id."
+                f"not in the same order. {way}"
             )
         self.notes.append("Gold and predictions were matched by row order, as asked.")
         left, right, extras = self._build_sides_sql()

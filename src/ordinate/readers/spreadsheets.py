@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, MissingExtra, shorten
+from ordinate.errors import BadInput, MissingExtra, shorten, word_advice
 
 MOST_MEMORY = 4 << 30  # bytes of address space that reading a spreadsheet may take
 EXACT = 1e15  # below, an integer has all its digits
@@ -34,7 +34,8 @@ def export_sheet(name: str, path: Path, out: Path, sheet: str | None, mark: str 
     if ran.returncode == NO_SHEET:
         names = ", ".join(map(shorten, json.loads(ran.stdout)))
         lacks = f"has no sheet {shorten(sheet)}" if sheet else "has several sheets"
-        raise BadInput(f"{name} {lacks}: name one of {names} with --sheet, or save it as CSV.")
+        way = word_advice("with {sheet}, or save it as CSV.", sheet=...)
+        raise BadInput(f"{name} {lacks}: name one of {names} {way}")
     if ran.returncode:
         raise BadInput(
             f"{name} cannot be read: it is damaged, has a password or is no spreadsheet, or its "

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from ordinate.errors import BadInput, shorten
+from ordinate.errors import BadInput, shorten, word_advice
 from ordinate.readers.column_names import find_column, format_columns
 from ordinate.readers.columns import ItemColumns
 from ordinate.readers.duckdb_connection import quote_literal, read_rows
@@ -80,8 +80,13 @@ def _select_systems(
     """Return systems side by side, in one file or in several with the same columns."""
     if columns.id is not None or columns.predicted is not None:
         raise BadInput(
-            "--id and --predicted are for runs in files of their own, and --systems names "
-            "columns of one file. Pass one or the other."
+            word_advice(
+                "{id} and {predicted} are for runs in files of their own, and {systems} names "
+                "columns of one file. Pass one or the other.",
+                id=...,
+                predicted=...,
+                systems=...,
+            )
         )
     sides = name_sides(find_column("gold", columns.gold, sources[0], notes), columns.systems)
     numbered = [] if columns.groups is None else [ROW_NUMBER_SQL]
@@ -111,8 +116,13 @@ class _RunJoin:
             raise _make_unnamed_systems_error(self.gold, columns)
         if columns.id is None:
             raise BadInput(
-                "Gold levels and runs in several files are joined by an id, whatever the order of "
-                "their rows. Name its column with --id; or name columns of one file with --systems."
+                word_advice(
+                    "Gold levels and runs in several files are joined by an id, whatever the order "
+                    "of their rows. Name its column with {id}; or name columns of one file with "
+                    "{systems}.",
+                    id=...,
+                    systems=...,
+                )
             )
         self.reader, self.columns, self.id, self.notes = reader, columns, columns.id, notes
         self.sides = {GOLD: find_column("gold", columns.gold, self.gold, notes)}
@@ -181,9 +191,9 @@ class _RunJoin:
 def _make_unnamed_systems_error(source: FileSource, columns: ItemColumns) -> BadInput:
     taken = {columns.gold, columns.weights, columns.groups, columns.id}
     others = [name for name in source.columns if name not in taken]
-    shown = ",".join(others[-2:]) if len(others) > 1 else "a,b"
+    shown = others[-2:] if len(others) > 1 else ["a", "b"]
     return BadInput(
-        f"Which columns of {source.name} are systems? Name them, such as --systems "
-        f"{shorten(shown)}; or name the files of runs after the one of gold. "
-        f"{format_columns(source.columns)}"
+        f"Which columns of {source.name} are systems? "
+        + word_advice("Name them, such as {systems}", systems=shown)
+        + f"; or name the files of runs after the one of gold. {format_columns(source.columns)}"
     )

@@ -238,10 +238,11 @@ class LabelSource:
     def _count_labels(
         self, files: Files, columns: ItemColumns, scale: Scale | None
     ) -> ConfusionData:
-        with _open_item_writer(self.items, force=self.force) as write_items:
+        with _open_item_writer(self.items, force=self.force) as (written, write_items):
             return count_files(
                 *(files.names, columns, scale, self.missing),
                 look_at_items=write_items,
+                written=written,
                 check_groups=self.check_groups,
                 watch=files.watch,
             )
@@ -311,10 +312,12 @@ class LabelSource:
 
 
 @contextmanager
-def _open_item_writer(path: str | Path | None, *, force: bool) -> Iterator[Callable[..., None]]:
-    """Give what writes the items that disagree, whole or not at all, if anything is to."""
+def _open_item_writer(
+    path: str | Path | None, *, force: bool
+) -> Iterator[tuple[Path | None, Callable[..., None]]]:
+    """Give the file and what writes the items that disagree, whole or not at all, if asked for."""
     if path is None:
-        yield lambda *_: None
+        yield None, lambda *_: None
         return
     from ordinate.render.atomic_files import UNLOCKED_PREFIX, find_target, replace_file  # noqa: PLC0415 - start-up: few write items
     from ordinate.results.disagreements import find_copy_format, write_disagreements  # noqa: PLC0415 - start-up: few write items
@@ -322,7 +325,7 @@ def _open_item_writer(path: str | Path | None, *, force: bool) -> Iterator[Calla
     target = find_target(path, force=force)
     form = find_copy_format(target)
     with replace_file(target, prefix=UNLOCKED_PREFIX) as temporary:
-        yield partial(write_disagreements, temporary, form)
+        yield target, partial(write_disagreements, temporary, form)
 
 
 # --- columns at hand -----------------------------------------------------------------------------
