@@ -46,6 +46,13 @@ def test_no_name_is_not_the_folder_where_one_is(data):
         ({"header": "none"}, "header='none' goes with columns=…"),
         ({"memory": "much"}, "memory=… takes a size"),
         ({"delimiter": "ab"}, "delimiter=… takes one character"),
+        ({"delimiter": 3}, "delimiter=… takes a string, not 3"),
+        ({"memory": 5}, "memory=… takes a string, not 5"),
+        ({"quote": "x"}, "quote=… takes 'double' or 'none', not 'x'"),
+        ({"decimal": ";"}, "decimal=… takes ',' or '.', not ';'"),
+        ({"bad_lines": True}, "bad_lines=… takes 'error' or 'skip', not True"),
+        ({"header": "none", "columns": "a,b"}, "columns=… takes a list of strings, not 'a,b'"),
+        ({"gold_file": "data/a.csv", "id": ["id"]}, r"id=… takes a string, not \['id'\]"),
     ],
 )
 def test_errors_of_files_name_arguments_in_python(options, said):

@@ -116,7 +116,9 @@ class FileOptions:
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse options that make no sense together."""
+        """Refuse values that are none of an option, and options that make no sense together."""
+        for one in list_settings(FileOptions):
+            _check_option(one.name, getattr(self, one.name), one.value_type, one.choices)
         if (self.header == "none") != bool(self.columns):
             way = "{header} goes with {columns}, the names of all columns from left to right."
             raise BadOption(word_advice(way, header="none", columns=...))
@@ -227,6 +229,7 @@ class Files(FileOptions):
         super().__post_init__()
         if not self.names:
             raise BadOption("There are no files: name one.")
+        _check_option("id", self.id, str)
 
     @property
     def names(self) -> list[str]:
@@ -268,6 +271,19 @@ class Files(FileOptions):
                 )
         of_files = {x.name for x in fields(self)} & {x.name for x in fields(ItemColumns)}
         return ItemColumns(**{x: getattr(self, x) for x in of_files}, **named, **more)
+
+
+def _check_option(name: str, value: Any, value_type: type, choices: tuple[str, ...] = ()) -> None:
+    """Refuse a value of Python that is no string, no list of them, or none of the choices."""
+    right = value is None or (
+        value in choices if choices else isinstance(value, str) == (value_type is str)
+    )
+    if not right:
+        kind = "a list of strings" if value_type is list else "a string"
+        wanted = " or ".join(map(repr, choices)) or kind
+        option: dict[str, Any] = {name: ...}
+        way = word_advice(f"{{{name}}} takes {wanted}", **option)
+        raise BadOption(f"{way}, not {shorten(value)}.")
 
 
 def is_read_once(path: str) -> bool:
