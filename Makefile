@@ -13,7 +13,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-STUDIES := coverage coverage-clusters verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables cem-replication
+STUDIES := coverage coverage-clusters verdicts regression-verdicts subgroup-verdicts heavy-tails symmetry-and-power conformal-sets many-tables cem-replication
 .PHONY: help demo test test-core test-all frozen test-engines test-integrations test-lowest test-package dist check-tag lint bench $(STUDIES) properties docs docs-site notebooks screenshots clean
 
 help: ## show this help
@@ -130,6 +130,9 @@ coverage-clusters: $(VENV)/.test ## study the coverage of intervals where items 
 
 verdicts: $(VENV)/.test ## study false verdicts and the power of comparisons
 	$(BIN)/python benchmarks/verdicts.py --write docs/studies/verdicts.md
+
+regression-verdicts: $(VENV)/.test ## study false verdicts on regression models
+	$(BIN)/python benchmarks/regression_verdicts.py --page docs/studies/regression-verdicts.md
 
 subgroup-verdicts: $(VENV)/.test ## study false verdicts on subgroups
 	$(BIN)/python benchmarks/subgroup_verdicts.py --write docs/studies/subgroup-verdicts.md
