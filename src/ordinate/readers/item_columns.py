@@ -1,14 +1,15 @@
 """Columns of files as they stand, for what needs the single items."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadInput
 from ordinate.readers.columns import FileOptions
+from ordinate.readers.expressions import MISSING_WORD
 from ordinate.readers.file_formats import FileSource, Watch, open_sources
 from ordinate.readers.item_query import build_label_sql, resolve_column, resolve_number
 from ordinate.readers.items import Array
@@ -74,15 +75,30 @@ def read_columns(
     options: FileOptions | None = None,
     *,
     labels: Sequence[str] = (),
+    values: Collection[str] = (),
     most_rows: int = MOST_ROWS,
     watch: Watch = lambda _: nullcontext(),
 ) -> ItemTable:
     """Return columns by name: numbers where all that is there is a number, strings otherwise.
 
-    `labels` are columns that are read as strings, whatever they hold.
+    `labels` are columns that are read as strings, whatever they hold; of `values`, what people
+    write where there is no number is missing.
     """
     with open_sources(options, watch) as reader:
-        return read_sources(reader.describe_files(paths), names, labels, most_rows)
+        sources = [_empty_missing_cells(x, values) for x in reader.describe_files(paths)]
+        return read_sources(sources, names, labels, most_rows)
+
+
+def _empty_missing_cells(source: FileSource, values: Collection[str]) -> FileSource:
+    def empty(cells: Mapping[str, str]) -> dict[str, str]:
+        words = {
+            x: MISSING_WORD.format(f"CAST({cells[x]} AS VARCHAR)") for x in {*values} & {*cells}
+        }
+        return {**cells, **{x: f"CASE WHEN NOT {y} THEN {cells[x]} END" for x, y in words.items()}}
+
+    return replace(
+        source, columns=empty(source.columns), number_columns=empty(source.number_columns)
+    )
 
 
 def read_sources(

@@ -334,16 +334,17 @@ def _read_files(
         raise BadOption("Regression models are columns of one file: their rows are not joined.")
     options = files.name_columns(columns)
     groups = options.groups
-    numbers = [options.target, options.weights, *systems]
+    values = [name for name in (options.target, *systems) if name is not None]
     found = read_columns(
         files.names,
-        [name for name in numbers if name is not None],
+        [*values, *([options.weights] if options.weights else [])],
         options,
         labels=[groups] if groups else [],
+        values=values,
         watch=files.watch,
     )
     cells = {
-        name: column if isinstance(column, list) else np.ma.masked_invalid(column)
+        name: column if isinstance(column, list) else np.ma.masked_where(np.isnan(column), column)
         for name, column in found.columns.items()
     }
     return cells | found.labels, found.files
