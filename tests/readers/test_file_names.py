@@ -66,3 +66,10 @@ def test_a_file_whose_lines_are_all_bad_says_so(tmp_path):
         ordinate.evaluate(
             ordinate.Files("a.csv", bad_lines="skip"), "predicted", "A,B", gold="gold"
         )
+
+
+def test_maps_that_are_none_are_refused():
+    with pytest.raises(BadOption, match=r"label_map='map\.json' is no label map"):
+        ordinate.evaluate("data/a.csv", "predicted", "A,B", gold="gold", label_map="map.json")
+    with pytest.raises(BadOption, match=r"margins=0\.1 names no metric"):
+        ordinate.compare("data/a.csv", ["predicted", "gold"], "A,B", margins=0.1)

@@ -505,6 +505,8 @@ def compare(
         raise BadOption("Joint resamples of systems are not stratified: leave out stratified=True.")
     named = list(pairs)
     summary = ConfusionMatrix if target is None else Moments
+    if margins is not None and not isinstance(margins, Mapping):
+        raise BadOption(f"margins={margins!r} names no metric: pass {{'cem_ord': 0.02}}, say.")
     given_margins = (margins or {}).items()
     settings = ComparisonSettings(
         level=intervals.level,

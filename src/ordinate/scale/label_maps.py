@@ -38,6 +38,8 @@ class LabelMap(dict[str, str | None]):
         tidy: bool = False,
         edges: Iterable[float] = (),
     ) -> None:
+        if isinstance(renamed, str):
+            raise BadOption(f"label_map={renamed!r} is no label map: pass {{'b1': 'B1'}}, say.")
         super().__init__(renamed or {})
         self.tidy = tidy or getattr(renamed, "tidy", False)
         self.edges = check_edges(edges) or getattr(renamed, "edges", ())
