@@ -14,15 +14,18 @@ from operator import add
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate import errors
 from ordinate.errors import OrdinateError
 from ordinate.readers.cells import encode_values
 from ordinate.readers.duckdb_connection import Connection, read_rows, read_table
-from ordinate.readers.items import Array, Table
 from ordinate.scale.encoding import Groups
 from ordinate.scale.labels import is_missing
 from ordinate.summaries.base import Summary
+
+Array = NDArray[Any]
+Table = dict[str, Array]  # columns of some rows
 
 ROWS_PER_BATCH = 1 << 19
 SELECTED = "<selected>"  # of a query that is yet to be told its columns

@@ -41,7 +41,7 @@ WIDTH = 640.0  # of a drawing: two have room side by side on a laptop
 NARROW_WIDTH = 400.0  # of one for a phone, which shows it a little smaller
 MOST_NARROW_COLUMNS = 8  # of cells that have room for their texts there
 LETTER = 7.5  # width of a letter, on average in a wide font
-NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—")
+NARROW, WIDE = frozenset("fijlrtI()[]{}|.,:;!'` "), frozenset("mwMWGOQ@%&_…—<>=+")
 ROW, WIDE_ROW = 26.0, 34.0  # height of a level; of a level in a matrix of few
 LEAST_STEP = 14.0  # between labels that are turned
 NUMERIC_HEIGHT = 250.0

@@ -139,6 +139,7 @@ class RegressionBaseline(Serializable):
 class RegressionEvaluation(Result):
     """Regression targets and predictions with their metrics, baselines and subgroups.
 
+    >>> from ordinate import evaluate_regression
     >>> result = evaluate_regression([670.0, 700.0, 640.0], [660.0, 705.0, 650.0], unit="kg/m³")
     >>> round(result.metrics["rmse"].value, 3)
     8.66
