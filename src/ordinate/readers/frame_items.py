@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,15 @@ class FrameItems:
         """Return the items with more columns."""
         more = {name: each.to_narwhals() for name, each in columns.items()}
         with explain_failure(self.name):
-            return replace(self, frame=self.frame.with_columns(**more))
+            return replace(self, frame=self._join_blocks().with_columns(**more))
+
+    def _join_blocks(self) -> Any:
+        """Return the frame; pandas in Dask warns of many columns that came one by one."""
+        if not self.frame.implementation.is_dask():
+            return self.frame
+        from narwhals.stable import v2 as narwhals
+
+        return narwhals.from_native(self.frame.to_native().map_partitions(methodcaller("copy")))
 
     def sum_by(self, keys: Sequence[str], sums: Sums, where: Expression | None = None) -> Table:
         """Return the sums over the items that share all keys, as the engine finds them."""
