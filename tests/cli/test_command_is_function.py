@@ -17,6 +17,7 @@ import pytest
 from command import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from item_sources import write_sources
 
 import ordinate
 from ordinate import ConfidenceIntervals, Files, Query
@@ -147,20 +148,13 @@ ITEMS = make_items()
 def folder(tmp_path_factory):
     """The items in files and databases, and what options read beside them."""
     found = tmp_path_factory.mktemp("sources")
-    ITEMS.to_csv(found / "items.csv", index=False)
-    ITEMS.to_parquet(found / "items.parquet")
+    write_sources(found, ITEMS)
     ITEMS[["id", "gold"]].to_csv(found / "gold.csv", index=False)
     (found / "runs").mkdir()
     for name in ("predicted", "second", "foreign"):
         run_of = ITEMS[["id", name]].replace("beginner", "A2").rename(columns={name: "predicted"})
         run_of.to_csv(found / "runs" / f"{name}.csv", index=False)
-    (found / "map.json").write_text('{"beginner": "A1"}')
     (found / "scales.csv").write_text(SCALES)
-    with closing(sqlite3.connect(found / "items.sqlite")) as connection:
-        ITEMS.to_sql("items", connection, index=False)
-    with closing(duckdb.connect(str(found / "items.duckdb"))) as connection:
-        connection.register("given", ITEMS)
-        connection.sql("create table items as select * from given")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(found)
         yield found

@@ -14,6 +14,7 @@ import pytest
 from command import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from item_sources import write_sources
 
 import ordinate
 from ordinate import Files, Query
@@ -89,14 +90,7 @@ ITEMS = make_items()
 def folder(tmp_path_factory):
     """The items in files and databases."""
     found = tmp_path_factory.mktemp("sources")
-    ITEMS.to_csv(found / "items.csv", index=False)
-    ITEMS.to_parquet(found / "items.parquet")
-    (found / "map.json").write_text('{"beginner": "A1"}')
-    with closing(sqlite3.connect(found / "items.sqlite")) as connection:
-        ITEMS.to_sql("items", connection, index=False)
-    with closing(duckdb.connect(str(found / "items.duckdb"))) as connection:
-        connection.register("given", ITEMS)
-        connection.sql("create table items as select * from given")
+    write_sources(found, ITEMS)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(found)
         yield found

@@ -8,7 +8,6 @@ import pytest
 from result_examples import MAKERS
 
 from ordinate.inference import Estimate
-from ordinate.render.charts import Axis
 from ordinate.render.tables import (
     ESTIMATE,
     JOINED,
@@ -71,12 +70,6 @@ def test_one_column_over_two_others():
     assert grid.header == ("who", "mae", "qwk")
     assert grid.rows[0][2] == "1.000 (0.40 to 0.60)"
     assert grid.rows[1][2] is None
-
-
-def test_estimates_are_drawn_for_each_value_of_a_column():
-    charts = list(make_table(by="metric").draw(Axis, noun="system"))
-    assert [chart.variant for chart in charts] == ["mae", "qwk"]
-    assert [point.y for point in charts[0].list_marks()] == ["a"]
 
 
 @dataclass(frozen=True)

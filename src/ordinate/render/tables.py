@@ -1,4 +1,4 @@
-"""Tables of a result, declared once: JSON, CSV, frames, the grids of every renderer, forest plots.
+"""Tables of a result, declared once: JSON, CSV, frames, the grids of every renderer.
 
 A `Table` is records under `Column`s: data classes, or dictionaries. A column says its key, which
 programs read, its head, which people read, and its kind, which knows how either gets what stands
@@ -8,12 +8,12 @@ there. One more column is one more line where the table is declared, and nothing
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ordinate.inference.estimates import Estimate, to_json_number
-from ordinate.render.document import Cell, Grid, format_cell, format_interval
+from ordinate.render.document import Cell, Grid, format_interval
 from ordinate.render.estimates import (
     format_estimate,
     format_estimate_interval,
@@ -23,9 +23,6 @@ from ordinate.render.estimates import (
     format_percent,
     format_with_interval,
 )
-
-if TYPE_CHECKING:
-    from ordinate.render.charts import Axis, Chart
 
 Record = dict[str, Any]
 
@@ -134,7 +131,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Records under columns; with `by` people see a grid and a chart for each value of that column.
+    """Records under columns; with `by` people see a grid for each value of that column.
 
     `level` is that of confidence intervals, None without any. Of `most` rows people see the first;
     the last `totals` stay last. With `by` the title is made of its value.
@@ -214,28 +211,6 @@ class Table:
             return
         for value in self._list_values(self.by):
             yield value, [x for x in self.records if self._take(self.by, x) == value]
-
-    def draw(
-        self,
-        axis: "Callable[[Any], Axis]",
-        *,
-        name: str | None = None,
-        about: str = "",
-        noun: str = "",
-        format_value: Callable[[float], str] = format_cell,
-    ) -> "Iterator[Chart]":
-        """Yield a forest plot of the first estimates by the first names, for each value of `by`."""
-        from ordinate.render.forest_plots import ForestPlot, ForestRow  # noqa: PLC0415 - start-up: a pipe shows none
-
-        names = next(column for column in self.columns if column.kind.words)
-        values = next(column for column in self.columns if isinstance(column.kind, Estimates))
-        for value, part in self.split():
-            rows = [ForestRow(str(names.take(x)), values.take(x)) for x in part]
-            plot = ForestPlot(rows, axis(value), self.level, noun, format_value=format_value)
-            if plot.shown:
-                yield plot.make_chart(
-                    name or self.name, self.get_title(value), about, variant=str(value or "")
-                )
 
     def get_title(self, value: Any = None) -> str:
         """Return the title, which may be made of the value of `by`."""
